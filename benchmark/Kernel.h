@@ -23,15 +23,15 @@ struct Tensor {
   std::string name;
   llvm::SmallVector<int64_t> shape;
   int64_t numElements = 1;
-  std::unique_ptr<float, rt::Release<std::free>>
-      data; ///< aligned to a cache line, as other libraries' tensors are
+  /// Aligned to a cache line, as the tensors of other libraries are.
+  std::unique_ptr<float, rt::Release<std::free>> data;
 };
 
 /// The objects that a user of a compiled library holds: a function, packed weights, arguments.
 class Kernel {
 public:
-  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it and calls it once.
-  /// The arguments are those of `twin`, or random ones without a twin. `pool` may be null.
+  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it and calls it once. It uses the
+  /// arguments of `twin` or, if `twin` is null, random arguments. `pool` may be null.
   static llvm::Expected<std::unique_ptr<Kernel>> create(llvm::StringRef module,
                                                         const Target &target, attn_pool *pool,
                                                         const Kernel *twin = nullptr);
@@ -39,7 +39,7 @@ public:
   /// Calls the function again. This cannot fail, because the first call succeeded.
   attn_status call();
 
-  /// Inputs, then weights.
+  /// The elements of all inputs, then of all weights.
   llvm::SmallVector<const float *> getArguments() const;
   llvm::ArrayRef<float> getResult() const;
 

@@ -28,9 +28,9 @@ struct Flags {
                              cl::cat(category()),
                              cl::desc("Target level; default: the best that this CPU runs")};
   cl::opt<int64_t> threads{"threads", cl::init(1), cl::value_desc("n"), cl::cat(category()),
-                           cl::desc("Workers of a pool; 1: no pool. OpenBLAS takes part with 1")};
+                           cl::desc("Threads of a call; with more than 1, OpenBLAS is left out")};
   cl::opt<int64_t> samples{"samples", cl::value_desc("n"), cl::cat(category()),
-                           cl::desc("Undisturbed samples of a row, of some milliseconds each")};
+                           cl::desc("Samples of a row, of some milliseconds each")};
 };
 
 } // namespace
@@ -54,7 +54,7 @@ static Error measure(const CpuTarget &target, int64_t threads, int64_t samples,
 }
 
 static constexpr StringLiteral kOverview =
-    "attn-bench measures what attn compiles, beside OpenBLAS";
+    "attn-bench measures code that attn compiles, and OpenBLAS";
 
 /// Prints the help of both parsers: Google Benchmark's parser runs first and handles --help.
 static void printHelp() {

@@ -55,8 +55,8 @@ bool Probe::isQuiet() {
   return rate >= kQuiet * peak;
 }
 
-/// The seconds of one of `count` calls, timed between two probes. Repeats a disturbed sample, up to kAttempts
-/// times in all.
+/// The mean time in seconds of `count` calls, which are timed together between two probes. Repeats a disturbed sample,
+/// up to kAttempts times in all.
 double Probe::sample(llvm::function_ref<void()> call, int64_t count, Timing &timing) {
   for (unsigned attempt = 1;; ++attempt) {
     bool before = isQuiet();

@@ -46,7 +46,7 @@ public:
     return probe.time(calls, numSamples);
   }
 
-  /// Writes the figures of README.md.
+  /// Writes the columns that README.md describes.
   void report(Row &row, const Timing &timing, double flop);
 
   /// Measures the rows that the flags of Google Benchmark select.

@@ -34,8 +34,8 @@ void attn::bench::project(const ProductShape &shape, const float *x, const float
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 1, out, n);
 }
 
-/// e^x for x <= 0, to a few ulp: 2^f by the series of e^(f ln 2) for |f| <= 1/2, and the exponent by
-/// bit arithmetic. The function of libm would be a call for every element.
+/// e^x for x <= 0, to a few ulp: 2^f by the series of e^(f ln 2) for |f| <= 1/2, and the exponent by bit arithmetic. A
+/// call of libm for every element would prevent vectorisation.
 static float fastExp(float x) {
   float y = std::max(x * 1.44269504f, -126.0f);
   float whole = std::nearbyint(y), f = y - whole;

@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Measures a function of six inputs and two outputs of rank 4 with a kernel that does nothing. The time of a call is
-// that of its checks, its weights and its workspace. The limit is one microsecond with all checks on.
+// that of its checks, its weights and its workspace. It should be at most one microsecond with all checks.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- Codegen.cpp - the code that a family of machines makes --------------===//
+//===- Codegen.cpp - targets that generate code ----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -23,7 +23,8 @@ LogicalResult attn::moveSymbols(ModuleOp level, ModuleOp library,
                             << op.getName() << "'";
     auto name = StringAttr::get(level.getContext(), symbol.getName() + "." + suffix);
     if (failed(SymbolTable::replaceAllSymbolUses(symbol, name, level)))
-      return op.emitError() << "expected every use of '" << symbol.getName() << "' to be known";
+      return op.emitError() << "expected every op that may use '" << symbol.getName()
+                            << "' to be registered";
     symbol.setName(name);
     if (auto function = dyn_cast<func::FuncOp>(op))
       change(function);

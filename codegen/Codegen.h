@@ -1,4 +1,4 @@
-//===- Codegen.h - the code that a family of machines makes ------*- C++ -*-===//
+//===- Codegen.h - targets that generate code --------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -41,7 +41,7 @@ llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::Strin
       const auto *best =
           llvm::find_if(known, [](const Target *target) { return target->runsHere(); });
       if (best == known.end())
-        return llvm::createStringError("expected a CPU that some target level fits, got '" +
+        return llvm::createStringError("expected a CPU that runs code of a target level, got '" +
                                        llvm::sys::getHostCPUName() + "'");
       chosen.insert(*best);
     } else if (name == "all" || name.starts_with("all:")) {

@@ -52,7 +52,8 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   manager.addNestedPass<func::FuncOp>(createHoistViews());
   cleanUp();
-  // Only now: a transposition folded earlier would no longer be seen by the producer.
+  // After HoistViews, which moves a transposition into the product before it. It could not move one that is already
+  // part of the maps of an attention.
   manager.addNestedPass<func::FuncOp>(createFoldTransposes());
   manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
@@ -73,7 +74,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   level.addNestedPass<func::FuncOp>(createPackMasks());
   level.addNestedPass<func::FuncOp>(createPackOperands());
   level.addPass(createCanonicalizerPass());
-  // Canonicalise first: dead ops that packing no longer reads would count as uses of the weights.
+  // Canonicalise first: packing leaves dead ops, and these would count as uses of the weights.
   level.addPass(createOutlineWeights());
   level.addPass(createCanonicalizerPass());
   level.addNestedPass<func::FuncOp>(createPlanProducts());
@@ -128,18 +129,21 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   level.addNestedPass<func::FuncOp>(createLowerCopies());
 }
 
-/// Everything from buffers to the machine depends on the target.
+/// All passes of this stage depend on the target: addStage() adds them.
 static void buildVectorize(OpPassManager &, const PipelineOptions &) {}
 
 ArrayRef<Stage> attn::getStages() {
   static constexpr Stage kStages[] = {
-      {"raise", "attn.attention where the graph spelled it out", buildRaise},
-      {"simplify", "head-major projections, masks in one form, no views between", buildSimplify},
+      {"raise", "attn.attention in place of the ops that computed an attention", buildRaise},
+      {"simplify", "head-major projections, masks in one form, no views between ops",
+       buildSimplify},
       {"plan", "one module per target level, plans on attentions, packed weights", buildPlan},
-      {"schedule", "scf.forall over tasks with producers inside", buildSchedule},
+      {"schedule", "scf.forall loops over tasks, each with the ops that produce its inputs",
+       buildSchedule},
       {"tile", "key loops with exact bounds, an online softmax step in each", buildTile},
       {"bufferize", "buffers, a planned workspace, tasks as functions", buildBufferize},
-      {"vectorize", "vectors of the target's lanes in register blocks", buildVectorize},
+      {"vectorize", "vectors as long as the target's registers, in register blocks",
+       buildVectorize},
   };
   return kStages;
 }

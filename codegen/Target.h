@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// An ISA level ("level" for short) is a set of instructions of an architecture, such as x86-64-v3.
-// Each level is one description in the folder of its family, such as codegen/cpu/targets/. Passes
-// know a level only through its attribute, which has the interfaces of dialect/Target.td.
+// An ISA level ("level" for short) is a set of instructions of an architecture, such as x86-64-v3. Each level is one
+// description in the folder of its family, such as codegen/cpu/targets/. Passes read the properties of a level only
+// from its attribute, which has the interfaces of dialect/Target.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace attn {
 struct Target {
   /// The name in --target, in --level and in the tables of a library.
   llvm::StringLiteral level;
-  /// The architecture of the code: that of the library, or of a GPU.
+  /// The target triple of the code: that of the library, or that of a GPU.
   llvm::StringLiteral triple;
   /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of
   /// them cannot run the code.
@@ -31,7 +31,7 @@ struct Target {
   TargetInterface (*makeAttr)(const Target &, mlir::MLIRContext *);
 
   TargetInterface getAttr(mlir::MLIRContext *context) const { return makeAttr(*this, context); }
-  /// Whether the triple is of `architecture`, a triple or the first component of one.
+  /// Whether the code is for `architecture`, a triple or the first component of a triple.
   bool isOf(llvm::StringRef architecture) const;
   /// Whether the code runs on a GPU. A library for CPUs of any architecture can contain such code.
   bool isForGpu() const;
@@ -43,7 +43,7 @@ struct Target {
 struct TargetFamily {
   /// Within an architecture, the best level comes first.
   llvm::ArrayRef<const Target *> targets;
-  /// Makes the attribute and its interfaces known.
+  /// Registers the attribute and its interfaces.
   void (*registerInterfaces)(mlir::DialectRegistry &registry);
   /// Adds the passes of the family to the end of a stage (CodegenInterface::addPasses).
   void (*addPasses)(llvm::StringRef stage, mlir::OpPassManager &manager);
@@ -55,7 +55,7 @@ llvm::ArrayRef<const TargetFamily *> getFamilies();
 /// Adds a family. Must be called before the first context is created.
 void addFamily(const TargetFamily &family);
 
-/// Makes the attributes of all families, and their interfaces, known to contexts of `registry`.
+/// Registers the attributes of all families, and their interfaces, in `registry`.
 void registerTargets(mlir::DialectRegistry &registry);
 
 /// The levels of all families.
@@ -65,9 +65,9 @@ llvm::SmallVector<const Target *> getTargets();
 llvm::Expected<const Target *> lookupTarget(llvm::ArrayRef<const Target *> targets,
                                             llvm::StringRef level);
 
-/// Parses a list such as "x86-64,x86-64-v3". "native" is the best level that this CPU runs, "all"
-/// means every level of this CPU's architecture, and "all:x86_64" every level of the architecture
-/// with that name in target triples. The result holds each level once, best first.
+/// Parses a list such as "x86-64,x86-64-v3". "native" means the best level that this CPU runs, "all" means every level
+/// of this CPU's architecture, and "all:x86_64" means every level of the architecture that target triples name x86_64.
+/// The result holds each level once, best first.
 llvm::Expected<llvm::SmallVector<const Target *>> parseTargets(llvm::StringRef list);
 
 } // namespace attn

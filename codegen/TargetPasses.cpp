@@ -31,7 +31,7 @@ struct TargetPasses : PassWrapper<TargetPasses, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "attn-target-passes"; }
   StringRef getDescription() const override {
-    return "Run the passes that the target of the module adds to a stage";
+    return "Run the passes that the target of the module adds to the end of a stage";
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -57,7 +57,8 @@ struct TargetPasses : PassWrapper<TargetPasses, OperationPass<ModuleOp>> {
       signalPassFailure();
   }
 
-  Option<std::string> stage{*this, "stage", llvm::cl::desc("The stage to end")};
+  Option<std::string> stage{*this, "stage",
+                            llvm::cl::desc("The stage whose last passes the target adds")};
 };
 } // namespace
 

@@ -85,7 +85,7 @@ private:
   /// Stores all attentions and products of stage `plan` in the report attributes of their
   /// functions.
   void notePlans();
-  /// Makes the report from these attributes. If compilation was resumed, the stage file contains some of them.
+  /// Makes the report from the report attributes. If compilation was resumed, the stage file contains some of them.
   void report();
 
   const CompileOptions &options;
@@ -195,7 +195,7 @@ void Compilation::noteFindings() {
   NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr));
   for (const FindingText &finding : std::exchange(findings, {})) {
     StringRef reason = finding.text;
-    // The report names the list of an unfused attention itself.
+    // Drop the prefix, because the report has a list of its own for attentions that are not fused.
     (void)reason.consume_front("attention left unfused: ");
     Attribute entry = builder.getDictionaryAttr(
         {builder.getNamedAttr("source", builder.getStringAttr(finding.source)),
@@ -236,7 +236,7 @@ static ArrayAttr predictionsOf(AttentionOp op) {
   return builder.getArrayAttr(predictions);
 }
 
-/// Says in a word or two what computes `value`. Views and changes of layout are skipped.
+/// Describes in a few words the op that computes `value`. Skips views and changes of layout.
 static std::string originOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp,

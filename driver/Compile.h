@@ -28,13 +28,13 @@ constexpr int kReportVersion = 1;
 
 struct CompileOptions {
   std::string input;
-  std::string output;                        ///< its suffix selects the kind; empty: only lint
+  std::string output;                        ///< its suffix selects the kind; empty for only lint
   llvm::SmallVector<const Target *> targets; ///< best first
   PipelineOptions pipeline;
   std::string dumpStages; ///< folder for one file per stage, or empty
   std::string from;       ///< the stage that wrote `input`; empty if `input` is a model
-  std::string
-      compute; ///< a type that products of f32 may round their factors to, such as bf16; empty for none
+  /// A type to which products of f32 may round their factors, such as bf16. Empty if they must not round.
+  std::string compute;
   bool requireFused = false;
   bool lint = false;         ///< look for mistakes in attentions
   bool cubin = false;        ///< add machine code for GPUs
@@ -47,7 +47,7 @@ struct CompileOptions {
 /// Which attentions were fused and how, and why other attentions were not fused.
 struct CompileReport {
   std::string text;        ///< for people
-  llvm::json::Object json; ///< for programs; docs/report.md says what it holds
+  llvm::json::Object json; ///< for programs; docs/report.md describes its fields
   unsigned numFused = 0;
   llvm::SmallVector<std::string> unfused; ///< one line for each attention that is not fused
   std::vector<std::string> findings;      ///< messages of lint, in the order of the source

@@ -2,10 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Interprets the modules of all stages on tensors, from `import` to `tile`. Ops of attn are
-// computed by their references (dialect/Reference.h), ops of upstream dialects by plain loops over
-// doubles. From stage `plan` on, the function `.pack` packs the weights, as at run time, and the
-// code of the first ISA level is interpreted.
+// Interprets the modules of all stages on tensors, from `import` to `tile`. Ops of attn are computed by their
+// references (dialect/Reference.h), and ops of upstream dialects by simple loops over doubles. From stage `plan` on,
+// the function `<entry>.pack` packs the weights, as at run time, and the code of the first ISA level is interpreted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +22,9 @@ namespace attn {
 /// the first level.
 mlir::func::FuncOp findEntry(mlir::ModuleOp module, llvm::StringRef entry);
 
-/// Computes the results of the function `entry` of `module` from its inputs in order and its weights
-/// by name. Sizes come from tensor.empty ops and from the inputs. Elements that no op has written are
-/// NaN. Emits an error and fails if the interpreter does not know an op.
+/// Computes the results of the function `entry` of `module` from its inputs in order and its weights by name. Sizes
+/// come from tensor.empty ops and from the inputs. Elements that no op has written are NaN. Emits an error and fails if
+/// the module contains an op that the interpreter does not support.
 ReferenceResults interpret(mlir::ModuleOp module, llvm::StringRef entry,
                            llvm::ArrayRef<ReferenceTensor> inputs,
                            const llvm::StringMap<ReferenceTensor> &weights = {});

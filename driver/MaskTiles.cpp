@@ -280,7 +280,7 @@ static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, fu
     for (Value result : function.getBody().front().getTerminator()->getOperands())
       if (result.getType().isIndex() && readsArguments(result))
         return planned.fail("expected sizes that follow from those of the inputs, got one that "
-                            "depends on what an input holds");
+                            "depends on the elements of an input");
   ReferenceResults values = interpret(level, function.getName(), call.inputs, call.weights);
   if (failed(values))
     return planned.error.take();
@@ -370,7 +370,7 @@ MaskTiles Pictures::draw(ArrayRef<int64_t> batch) const {
   else
     result.note = llvm::any_of(kept, [](const KeptSet &set) { return !set.tests.empty(); })
                       ? "the mask is a tensor that is given at the call"
-                      : "lengths are given at the call; shown are the greatest";
+                      : "lengths are given at the call; the picture shows the greatest";
   return result;
 }
 

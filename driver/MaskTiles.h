@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Computes for pictures which tiles compiled code visits at given sizes, by the same bounds as the code
-// (dialect/KeyBounds.h), and which pairs the mask keeps.
+// For pictures, computes which tiles compiled code visits at given sizes, and which pairs the mask keeps. The bounds of
+// the tiles are those of the code (dialect/KeyBounds.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,12 @@ namespace attn {
 
 /// The tiles and pairs of one attention, for one batch coordinate.
 struct MaskTiles {
-  /// The keys that a tile of queries computes, [lo, hi), and those in full tiles, which need no test of the mask,
-  /// [fullLo, fullHi).
+  /// For one tile of queries: [lo, hi) are the keys whose scores are computed, and [fullLo, fullHi) are the keys in
+  /// full tiles, for which the mask is not tested.
   struct Row {
     int64_t lo, fullLo, fullHi, hi;
-    int64_t full, run, all; ///< counts of tiles, which begin anew in each part of the keys
+    /// The numbers of full tiles, of computed tiles and of all tiles. Each part of the keys begins with a new tile.
+    int64_t full, run, all;
   };
   struct Counts {
     int64_t full = 0, partial = 0, skipped = 0;
@@ -62,8 +63,8 @@ struct MaskCall {
   bool hasValues;
 };
 
-/// The tiles of the attentions of function `entry` of the first level in `planned`, the text of a module of stage
-/// `plan`. If `entry` is empty, the first function is used.
+/// The tiles of all attentions of function `entry`. `planned` is the text of a module of stage `plan`, of which the
+/// first level is used. If `entry` is empty, the first function is used.
 llvm::Expected<std::vector<MaskTiles>> findMaskTiles(llvm::StringRef planned, llvm::StringRef entry,
                                                      const MaskCall &call);
 

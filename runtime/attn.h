@@ -97,8 +97,7 @@ typedef enum attn_status {
   ATTN_ERROR_WEIGHTS = 16,   ///< weights absent, unexpected, or packed for other code
   ATTN_ERROR_WORKSPACE = 17, ///< workspace too small, misaligned, or beyond 2^63 bytes
   ATTN_ERROR_FILE = 18,      ///< a file that cannot be read or written, or has a wrong content
-  ATTN_ERROR_DRIVER =
-      19 ///< the GPU driver is missing or returned an error, which the message names
+  ATTN_ERROR_DRIVER = 19     ///< the GPU driver is missing or returned an error
 } attn_status;
 
 /// The message of the last error on this thread, such as "forward: argument 'x' expected rank 3,
@@ -177,9 +176,10 @@ ATTN_API attn_status attn_function_create(attn_library *library, const char *nam
 ATTN_API void attn_function_release(attn_function *function);
 
 ATTN_API const char *attn_function_name(const attn_function *function);
-ATTN_API const char *attn_function_level(const attn_function *function); ///< the one chosen
-ATTN_API const char *
-attn_function_report(const attn_function *function); ///< what was fused, and how
+ATTN_API const char *attn_function_level(const attn_function *function);
+
+/// What the compiler fused and how, in lines of text for people to read.
+ATTN_API const char *attn_function_report(const attn_function *function);
 
 /// The workspace of the kernel as a formula over the symbols, for people to read. A call needs the
 /// larger size that attn_workspace_size gives: rounded up, with room for the counts of tiles.
@@ -224,7 +224,7 @@ ATTN_API attn_status attn_function_argument(const attn_function *function, attn_
 ATTN_API attn_status attn_function_dim(const attn_function *function, attn_role role, int32_t index,
                                        int32_t axis, attn_dim *dim);
 
-/// The symbols of the inputs. Formulas do not count.
+/// The number of symbols that are sizes of inputs. Symbols that are formulas do not count.
 ATTN_API int32_t attn_function_num_symbols(const attn_function *function);
 ATTN_API attn_status attn_function_symbol(const attn_function *function, int32_t index,
                                           attn_dim *symbol);
@@ -259,7 +259,7 @@ ATTN_API attn_status attn_weights_map(const attn_function *function, const char 
 typedef struct attn_weights_info {
   size_t size;
   int64_t bytes;        ///< size of the packed weights
-  uint64_t source_hash; ///< hash of the tensors that were packed, to tell different weights apart
+  uint64_t source_hash; ///< hash of the tensors that were packed; different for different weights
   int32_t mapped;       ///< 1: the memory is a mapped file
   int32_t reserved;
 } attn_weights_info;
@@ -309,10 +309,10 @@ ATTN_API void attn_pool_parallel_for(void *pool, attn_task_fn task, void *contex
 typedef struct attn_statistics {
   size_t size;
   int64_t nanoseconds;     ///< from entry to return
-  int64_t workspace_bytes; ///< what the call needed
+  int64_t workspace_bytes; ///< the size of the workspace that the call needed
   const char *level;
   int64_t *worker_tasks; ///< null, or an array that gets the number of tasks of each worker
-  const char *schedules; ///< of the attentions, in order: "per-head, whole-scores"
+  const char *schedules; ///< of all attentions, in order, such as "per-head, whole-scores"
   int64_t tiles_run;     ///< tiles of queries by keys whose scores were computed in loops over keys
   int64_t tiles_skipped; ///< tiles that these loops skipped because of the mask
 } attn_statistics;
@@ -324,8 +324,8 @@ typedef struct attn_call_options {
   attn_parallel_for_fn parallel_for; ///< null: the calling thread does all the work
   void *pool;                        ///< first argument of parallel_for
   int64_t workers; ///< number of workers; 0 is allowed with attn_pool_parallel_for
-  void *
-      stream; ///< the CUstream of a call on a GPU; null: the default stream, or the call is on the CPU
+  /// The CUstream of a call on a GPU. Null means the default stream. For a call on the CPU, it must be null.
+  void *stream;
   attn_statistics *statistics;
   void *user_data;     ///< for the error handler
   int32_t skip_checks; ///< 1: tensors and values are not checked; they must match the signature
@@ -336,10 +336,10 @@ typedef struct attn_call_options {
   void *range_errors;
 } attn_call_options;
 
-/// Runs the function. Inputs and outputs come in the order of the signature. They are compact
-/// row-major CPU tensors, aligned to their element size. An output or an in-out input must not
-/// overlap any other argument. All of this is checked before the first store. `weights` must be
-/// null if the function has none; `options` may be null.
+/// Runs the function. Inputs and outputs come in the order of the signature. They are compact row-major tensors in
+/// memory of the function's device, aligned to their element size or, on a GPU, to 16 bytes. An output or an in-out
+/// input must not overlap any other argument. All of this is checked before the first store. `weights` must be null if
+/// the function has none; `options` may be null.
 ATTN_API attn_status attn_call(attn_function *function, const attn_weights *weights,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                const DLTensor *const *outputs, int32_t num_outputs,

@@ -63,7 +63,7 @@ inline Library openLibrary(attn_query_fn query) {
   return Library(library);
 }
 
-/// `level` is an ISA level such as "x86-64-v3". Null selects it as attn_function_create does.
+/// `level` is an ISA level such as "x86-64-v3". If it is null, attn_function_create() selects the level.
 inline Function createFunction(const Library &library, const char *name,
                                const char *level = nullptr) {
   attn_function_options options = {};

@@ -30,9 +30,9 @@ typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 /// returns when all are done. Two tasks that run at the same time have different workers.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
-/// Starts `count` tasks of kernel number `kernel` of the variant; they run after the tasks of earlier launches. `device`
-/// is the runtime's state of the call: it records a failure, and later launches then do nothing. `context` has the
-/// arguments of the tasks, which are copied before the function returns.
+/// Starts `count` tasks of kernel number `kernel` of the variant; they run after the tasks of earlier launches.
+/// `device` is the runtime's state of the call: it records a failure, and later launches then do nothing. `context` has
+/// the arguments of the tasks, which are copied before the function returns.
 typedef void (*attn_launch_fn)(void *device, int64_t kernel, int64_t count, const void *context);
 
 /// The attention tiles of one worker: tiles of queries by keys whose scores it computed, and tiles
@@ -122,9 +122,8 @@ typedef struct attn_tensor_info {
   const attn_dim_info *shape;
   int32_t rank;
   uint8_t dtype_code, dtype_bits;
-  uint8_t
-      bounded; ///< 1: every element must lie in [0, bound]; checked before a call on a CPU (lengths)
-  uint8_t in_out; ///< 1: an input that the kernel also writes to
+  uint8_t bounded; ///< 1: every element, such as a length, must lie in [0, bound]; checked on CPUs
+  uint8_t in_out;  ///< 1: an input that the kernel also writes to
   attn_dim_info bound;
 } attn_tensor_info;
 
@@ -134,7 +133,7 @@ typedef struct attn_tensor_info {
 /// in the other dimensions. In shared memory the rows of a box lie one after the other, with the 16-byte units of a row
 /// swizzled by 128 bytes.
 typedef struct attn_tensor_map_info {
-  int64_t offset; ///< of the descriptor in the context, in bytes
+  int64_t offset; ///< byte offset of the descriptor in the context
   int32_t rank, dim, rows, element_bytes;
 } attn_tensor_map_info;
 
@@ -142,11 +141,12 @@ typedef struct attn_tensor_map_info {
 #define ATTN_TENSOR_MAP_RANK 5
 #define ATTN_TENSOR_MAPS 32
 
-/// A task of a function that runs on a GPU: a kernel whose parameters are the context and a CUtensorMap for each of `maps`.
+/// A task of a function that runs on a GPU: a kernel whose parameters are the context and a CUtensorMap for each of
+/// `maps`.
 typedef struct attn_kernel_info {
-  const char *name;      ///< in the image
-  int64_t threads;       ///< of the block that runs one task; the grid is one-dimensional
-  int64_t shared_bytes;  ///< of dynamic shared memory
+  const char *name;      ///< name in the image
+  int64_t threads;       ///< threads of the block that runs one task; the grid is one-dimensional
+  int64_t shared_bytes;  ///< size of dynamic shared memory
   int64_t context_bytes; ///< size of the context
   int32_t num_maps, reserved;
   const attn_tensor_map_info *maps;
@@ -156,7 +156,7 @@ typedef struct attn_kernel_info {
 typedef struct attn_variant_info {
   const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
   /// The features that a machine must have to run the code, by LLVM's names, with one space between them. A runtime
-  /// does not run code that needs a feature that it does not know.
+  /// refuses code that needs a feature whose name it does not recognise.
   const char *features;
   attn_run_fn run;
   attn_workspace_fn workspace;
@@ -164,16 +164,15 @@ typedef struct attn_variant_info {
   int64_t packed_bytes;
   uint64_t packed_hash;       ///< identifies the packed layout: equal hashes mean equal layouts
   const char *workspace_text; ///< the formula of attn_workspace_fn, for people
-  const char *report;         ///< what was fused and how, one line each
-  const char *schedules;      ///< of the attentions, in order: "per-head, unfused"
+  const char *report;         ///< what was fused and how, in lines of text
+  const char *schedules;      ///< of all attentions, in order, such as "per-head, unfused"
   /// The kind of device that holds inputs, outputs, weights and workspaces, as in DLPack: kDLCPU 1, kDLCUDA 2. In a
   /// variant for kDLCUDA, `features` names the compute capability, such as sm_80; `run`, `workspace` and `pack` run on
   /// the CPU.
   int32_t device_type;
   int32_t num_kernels;
   const attn_kernel_info *kernels;
-  const char *
-      image; ///< PTX that ends with a zero, or a fat binary of CUDA, for all functions of the library
+  const char *image; ///< of all functions: PTX that ends with a zero, or a fat binary of CUDA
 } attn_variant_info;
 
 typedef struct attn_function_info {

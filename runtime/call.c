@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// If the caller passes a workspace, this path does not allocate, take a lock or make a system call,
-// and all its state is on the stack.
+// For a call on a CPU, if the caller passes a workspace, the code of this file does not allocate memory, take a lock or
+// make a system call, and all its state is on the stack.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 typedef struct arguments {
   attnrt_symbols symbols;
   void *data[ATTNRT_MAX_ARGUMENTS];
-  int64_t bytes[ATTNRT_MAX_ARGUMENTS]; ///< 0 if checks are skipped: then nothing overlaps
+  int64_t bytes[ATTNRT_MAX_ARGUMENTS]; ///< 0 if checks are skipped, so that nothing overlaps
 } arguments;
 
 static const attn_tensor_info *info_of(const attn_function_info *info, int32_t i) {
@@ -36,7 +36,7 @@ static attn_status check_overlap(const attn_function_info *info, const arguments
       if (is_written(info, written) &&
           attnrt_overlap(a->data[i], a->bytes[i], a->data[j], a->bytes[j]))
         return attnrt_fail(ATTN_ERROR_OVERLAP,
-                           "%s: argument '%s' expected memory of its own, got some of '%s'",
+                           "%s: argument '%s' expected memory of its own, got memory of '%s'",
                            info->name, info_of(info, written)->name, info_of(info, other)->name);
     }
   return ATTN_OK;
@@ -63,6 +63,7 @@ static attn_status check_arguments(const attn_function *function, const DLTensor
   return status ? status : check_overlap(info, a);
 }
 
+/// Takes the data and the sizes of `tensors` without checks.
 static void trust(const attn_tensor_info *infos, const DLTensor *const *tensors, int32_t count,
                   int64_t *symbols, void **data, int64_t *bytes) {
   for (int32_t i = 0; i < count; ++i) {
@@ -107,7 +108,8 @@ static attn_status check_stream(const attn_function_info *info, const attn_call_
   return ATTN_OK;
 }
 
-/// Checks the number of workers. The default is the number of workers of the attn_pool, or one without a parallel_for.
+/// Checks the options of a call on a CPU. The default number of workers is that of the attn_pool, or 1 without a
+/// parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
   if (options->stream || options->range_errors)
     return attnrt_fail(
@@ -117,7 +119,7 @@ static attn_status check_workers(const attn_function_info *info, attn_call_optio
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
       return attnrt_fail(ATTN_ERROR_USAGE,
-                         "%s: expected a parallel_for with a pool or workers, got null",
+                         "%s: expected a parallel_for that uses the pool or workers, got null",
                          info->name);
     options->parallel_for = attnrt_serial_for;
     options->workers = 1;
@@ -150,7 +152,7 @@ static attn_status check_workspace(const attn_function_info *info, const argumen
   for (int32_t i = 0; i < info->num_inputs + info->num_outputs; ++i)
     if (attnrt_overlap(options->workspace, needed, a->data[i], a->bytes[i]))
       return attnrt_fail(ATTN_ERROR_OVERLAP,
-                         "%s: workspace expected memory of its own, got some of '%s'", info->name,
+                         "%s: workspace expected memory of its own, got memory of '%s'", info->name,
                          info_of(info, i)->name);
   return ATTN_OK;
 }

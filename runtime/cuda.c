@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The driver, libcuda.so.1, is opened when a GPU is first asked for, so the runtime builds and runs without it. Code is
-// loaded once into each CUDA context, at the first call there, and weights are copied there once. After that, a call
-// only adds work to its stream. Tensor maps, which kernels get by value, are encoded when an argument changes.
+// The driver, libcuda.so.1, is opened when a function for a GPU is first created, so the runtime builds and runs
+// without it. The first call in a CUDA context loads the code and copies the weights into the context. After that, a
+// call only adds work to its stream. Tensor maps, which kernels get by value, are encoded when an argument changes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -137,7 +137,7 @@ attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant
 
 //===-- Code and weights in a context -------------------------------------===//
 
-/// What a tensor map depends on, and the map. Calls with the same arguments encode it once.
+/// A tensor map, and the address, sizes and strides that it describes. Calls with the same arguments encode it once.
 typedef struct cached_map {
   cu_tensor_map map;
   const void *address; ///< null: nothing is cached
@@ -147,10 +147,10 @@ typedef struct cached_map {
 /// A kernel in a context.
 typedef struct loaded_kernel {
   void *function;
-  cached_map *maps; ///< one for each of the kernel
+  cached_map *maps; ///< one for each tensor map of the kernel
 } loaded_kernel;
 
-/// The kernel that checks ranges, and its one parameter. Thread i checks value i.
+/// The parameter of the kernel that checks ranges, range_check_ptx. Thread i of the kernel checks value i.
 struct range_check {
   const void *data;
   int64_t count, bound;
@@ -202,11 +202,11 @@ struct attnrt_loaded {
   void *check_module; ///< contains the kernel `check`; null until the first call with range_errors
   void *check;
   const char *image;
-  pthread_mutex_t cache; ///< serves `check`, `check_module` and `maps`
-  cached_map *maps;      ///< of all kernels
+  pthread_mutex_t cache; ///< protects `check`, `check_module` and `maps`
+  cached_map *maps;      ///< the tensor maps of all kernels
   size_t num_maps;
-  size_t bytes;            ///< of this struct
-  loaded_kernel kernels[]; ///< by number
+  size_t bytes;            ///< size of this struct
+  loaded_kernel kernels[]; ///< by the number of the kernel
 };
 
 struct attnrt_uploaded {
@@ -216,7 +216,8 @@ struct attnrt_uploaded {
   cu_pointer data;
 };
 
-/// Protects all lists. One lock is enough for all of them, because they grow only at the first call in a context.
+/// Protects the lists of all libraries and weights. One lock is enough, because a list grows only at the first call in
+/// a context.
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 
 static attnrt_loaded *find_loaded(attn_library *library, const char *image,
@@ -230,7 +231,7 @@ static attnrt_loaded *find_loaded(attn_library *library, const char *image,
 /// A failure that happened while a lock was held. It is reported after the lock is released, because the application's
 /// error handler may call the library.
 typedef struct failure {
-  const char *action; ///< of the driver; null: the allocation of `bytes`
+  const char *action; ///< what the driver failed to do; null if the allocation of `bytes` failed
   cu_result error;
   size_t bytes; ///< 0 with a null action: nothing failed
 } failure;
@@ -326,7 +327,8 @@ static attnrt_uploaded *find_uploaded(attnrt_packed *packed, unsigned long long 
   return entry;
 }
 
-/// Copies the weights, and waits for the copy: calls on other streams use them from then on.
+/// Copies the weights to the device, and waits for the copy, because calls on other streams may use the weights
+/// afterwards.
 static failure upload(attnrt_packed *packed, void *context, unsigned long long context_id,
                       void *stream) {
   attnrt_uploaded *entry = ATTNRT_NEW(attnrt_uploaded, 1);
@@ -354,7 +356,7 @@ static failure upload(attnrt_packed *packed, void *context, unsigned long long c
 /// Finds the weights in the memory of the current context, and copies them there if they are not there yet.
 static attn_status find_weights(const attnrt_packed *given, void *context,
                                 unsigned long long context_id, void *stream, const void **data) {
-  attnrt_packed *packed = (attnrt_packed *)given; // its lists are internal
+  attnrt_packed *packed = (attnrt_packed *)given; // the list of copies changes, but no weight does
   failure failed = {NULL, 0, 0};
   attnrt_uploaded *entry = find_uploaded(packed, context_id);
   if (!entry) {
@@ -371,7 +373,7 @@ static attn_status find_weights(const attnrt_packed *given, void *context,
 }
 
 /// Makes the context of an entry current. Fails if the owner of the context has destroyed it, and with it all modules
-/// and memory. The id tells the context from a new one at the same address.
+/// and memory. The id distinguishes the context from a new context at the same address.
 static bool enter(void *context, unsigned long long context_id) {
   unsigned long long id;
   return !cu.context_id(context, &id) && id == context_id && !cu.push(context);
@@ -409,12 +411,12 @@ static int64_t size_of(const attn_dim_info *dim, const int64_t *symbols) {
   return dim->symbol < 0 ? dim->size : symbols[dim->symbol];
 }
 
-/// What a call needs to launch kernels.
+/// The state with which a call launches kernels.
 typedef struct launches {
   const attn_function *function;
   attnrt_loaded *loaded;
   void *stream;
-  attn_status status; ///< of the first launch that failed
+  attn_status status; ///< status of the first launch that failed
 } launches;
 
 /// Encodes the map of the tensor whose descriptor is in the context, unless `cached` is its map already. The

@@ -50,7 +50,7 @@ attn_status attnrt_read(const char *who, const void *given, void *known, size_t 
     if (((const char *)given)[i])
       return attnrt_fail(
           ATTN_ERROR_USAGE,
-          "%s: expected a struct of %zu bytes, got a newer one of %zu that uses the rest", who,
+          "%s: expected a struct of %zu bytes, got one of %zu with fields of a newer version", who,
           known_size, size);
   memcpy(known, given, size < known_size ? size : known_size);
   return ATTN_OK;

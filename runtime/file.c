@@ -97,8 +97,8 @@ static int write_all(int descriptor, const char *bytes, size_t size) {
 static int create_draft(const char *path, char draft[PATH_MAX]) {
   static atomic_uint drafts;
   int descriptor;
-  // A process on another machine that shares the folder may have the same process id, and a process
-  // that ended early leaves its file: so try other numbers.
+  // A process on another machine that shares the folder may have the same process id, and a process that ended early
+  // leaves its file behind. Therefore, try other numbers if the file exists.
   do {
     unsigned number = atomic_fetch_add(&drafts, 1);
     if (snprintf(draft, PATH_MAX, "%s.%ld-%u", path, (long)getpid(), number) >= PATH_MAX) {

@@ -96,7 +96,7 @@ static attn_status find_function(const attn_library_info *library, const char *n
     *function = info;
     return ATTN_OK;
   }
-  return attnrt_fail(ATTN_ERROR_NAME, "library '%s': expected a function of it, got '%s'",
+  return attnrt_fail(ATTN_ERROR_NAME, "library '%s': expected one of its functions, got '%s'",
                      library->name, name);
 }
 

@@ -15,7 +15,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/// Kernels in a CUDA context, and packed weights in its memory: lists with an entry for each context.
+/// Lists with an entry for each CUDA context: the kernels of a library that are loaded into the context, and the copy
+/// of packed weights in the memory of the context.
 typedef struct attnrt_loaded attnrt_loaded;
 typedef struct attnrt_uploaded attnrt_uploaded;
 
@@ -36,7 +37,7 @@ struct attn_function {
   attn_library *library;
   const attn_function_info *info;
   const attn_variant_info *variant;
-  DLDevice device; ///< that runs the variant
+  DLDevice device; ///< the device that runs the variant
   _Atomic(attnrt_block *) spare;
 };
 
@@ -61,16 +62,16 @@ typedef struct attnrt_packed {
 
 //===-- error.c -----------------------------------------------------------===//
 
-/// Records the message, tells the handler and returns `status`.
+/// Records the message, calls the error handler and returns `status`.
 attn_status attnrt_fail(attn_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /// Sets the `user_data` that the handler gets on this thread.
 void attnrt_set_user_data(void *user_data);
 
-/// Copies a struct that starts with its size from the version of the caller, `given`, to the
-/// version of this runtime, `known`. A null `given` means all defaults. If `given` is longer, the
-/// bytes that this runtime does not know must be zero.
+/// Copies a struct that starts with its size from the version of the caller, `given`, to the version of this runtime,
+/// `known`. If `given` is null, all fields become 0, their default. If `given` is longer than `known`, its additional
+/// bytes must be zero.
 attn_status attnrt_read(const char *who, const void *given, void *known, size_t known_size);
 
 /// Copies as many fields of `known` as `given` has room for.
@@ -83,18 +84,19 @@ attn_library *attnrt_retain(attn_library *library);
 //===-- cpu.c -------------------------------------------------------------===//
 
 /// The first of `features`, names with one space between them, that this CPU or its operating system lacks, and the
-/// length of its name; null if there is none. A feature that the runtime does not know counts as lacking.
+/// length of its name; null if the CPU has all. A feature whose name the runtime does not recognise counts as lacking.
 const char *attnrt_cpu_lacks(const char *features, size_t *length);
 int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at a time
 
 //===-- cuda.c ------------------------------------------------------------===//
 
-/// Finds out whether device `device_id` runs the variant. Fails if there is no driver or no such device.
+/// Finds out whether device `device_id` can run the variant. Fails if there is no driver or no such device.
 attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant_info *variant,
                               int device_id, bool *runs);
 
-/// Runs the function in the current context, on the stream of `options`, after the checks for their `range_errors`. `call`
-/// has all but weights, launch and device; a null workspace is allocated on the stream.
+/// Runs the function in the current CUDA context, on the stream of `options`. If `options` has `range_errors`, the
+/// checks of ranges run first. The caller sets all fields of `call` except weights, launch and device. If the workspace
+/// is null, it is allocated on the stream.
 attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *weights,
                             const attn_call_options *options, int64_t workspace_bytes,
                             attn_kernel_call *call);
@@ -102,7 +104,7 @@ attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *
 void attnrt_cuda_unload(attnrt_loaded *loaded);              ///< null is ignored
 void attnrt_cuda_release_weights(attnrt_uploaded *uploaded); ///< null is ignored
 
-/// GPUs copy 16 bytes at a time: tensors begin at multiples of them.
+/// The alignment of tensors on a GPU in bytes. Kernels copy 16 bytes at a time.
 enum { ATTNRT_GPU_ALIGNMENT = 16 };
 
 /// The device of tensors that a variant for CPUs takes.
@@ -120,8 +122,7 @@ void attnrt_free(void *memory, size_t bytes, size_t alignment);
 #define ATTNRT_DELETE(type, count, memory)                                                         \
   attnrt_free((void *)(memory), (count) * sizeof(type), _Alignof(type))
 
-/// Continues `hash` over `bytes` bytes. It tells different weights apart, but an attacker can make
-/// collisions.
+/// Continues `hash` over `bytes` bytes. The hash distinguishes different weights, but an attacker can make collisions.
 uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes);
 
 //===-- file.c ------------------------------------------------------------===//
@@ -178,8 +179,8 @@ typedef struct attnrt_argument {
   const attn_function_info *function;
   const attn_tensor_info *info;
   const DLTensor *tensor;
-  DLDevice
-      device; ///< that should hold the tensor; of type 0 for a query, which reads only its shape
+  /// The device that should hold the tensor. Its type is 0 for a query, which reads only the shape of the tensor.
+  DLDevice device;
 } attnrt_argument;
 
 /// Checks the number of inputs or outputs, and that their array is not null.
@@ -196,7 +197,8 @@ attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tenso
 /// a condition does not hold.
 attn_status attnrt_compute_symbols(const attn_function_info *info, attnrt_symbols *symbols);
 
-/// Gives all symbols their values, for a query: the inputs need no data.
+/// Gives all symbols their values, for a query, which reads only the shapes of the inputs. `who` is the name of the
+/// query in messages.
 attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                attnrt_symbols *symbols);

@@ -37,7 +37,7 @@ attn_status attn_set_allocator(const attn_allocator *given) {
   if (blocks)
     return attnrt_fail(
         ATTN_ERROR_USAGE,
-        "attn_set_allocator: expected that nothing of attn exists, got %lld of its blocks "
+        "attn_set_allocator: expected that no object of attn exists, got %lld of its blocks "
         "of memory in use",
         blocks);
   if (!known.allocate) {

@@ -4,9 +4,9 @@
 //
 //   struct header, then attn_variant_info.packed_bytes bytes, written by attn_pack_fn
 //
-// A kernel reads the mapped file directly, so processes that map the same file share one copy. The
-// packed numbers need no check, because a kernel is safe with any numbers. A kernel relies on the
-// bounds of weights that have them, so such weights are not saved or mapped.
+// A kernel reads the mapped file directly, so processes that map the same file share one copy. The packed numbers need
+// no check, because a kernel is safe with any numbers. The exception is a weight with a bound for its elements, on
+// which the kernel relies. Such weights are neither saved nor mapped.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ typedef struct header {
   char level[24];
 } header;
 
-_Static_assert(sizeof(header) == ATTN_ALIGNMENT, "what follows must be aligned");
+_Static_assert(sizeof(header) == ATTN_ALIGNMENT, "packed weights behind the header are aligned");
 
 static const char magic[] = "ATTNPACK";
 
@@ -33,7 +33,7 @@ static attn_status check_unbounded(const attn_function_info *info) {
   for (int32_t w = 0; w < info->num_weights; ++w)
     if (info->weights[w].bounded)
       return attnrt_fail(ATTN_ERROR_WEIGHTS,
-                         "%s: weight '%s' expected without a bound, to be kept in a file, got one",
+                         "%s: weight '%s' expected no bound for a file of packed weights, got one",
                          info->name, info->weights[w].name);
   return ATTN_OK;
 }
@@ -64,8 +64,8 @@ static attn_status check_header(const attn_function *function, const char *path,
                                 const attnrt_file *file, header *h) {
   const attn_variant_info *variant = function->variant;
   if (file->size < sizeof *h || memcmp(file->bytes, magic, sizeof h->magic))
-    return attnrt_fail(ATTN_ERROR_FILE, "'%s': expected what attn_weights_save wrote, got %s", path,
-                       file->size < sizeof *h ? "less than a header" : "something else");
+    return attnrt_fail(ATTN_ERROR_FILE, "'%s': expected a file of attn_weights_save, got %s", path,
+                       file->size < sizeof *h ? "one shorter than its header" : "another file");
   memcpy(h, file->bytes, sizeof *h);
   h->level[sizeof h->level - 1] = '\0';
   if (h->abi_version != ATTN_ABI_VERSION)

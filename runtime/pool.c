@@ -2,11 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One atomic word is the state of the pool: the number of the loop, whether the loop is open, and
-// how many workers have joined it. A worker increments the count to join an open loop, takes
-// indices until none are left, and leaves the loop. The calling thread opens the loop, takes
-// indices too, closes the loop, and waits for the workers that joined it. So no thread waits for a
-// worker that is still asleep, and a worker that wakes late finds the loop closed.
+// One atomic word is the state of the pool: the number of the loop, whether the loop is open, and how many workers have
+// joined it. A worker increments the count to join an open loop, takes indices until none are left, and leaves the
+// loop. The calling thread opens the loop, takes indices too, closes the loop, and waits for the workers that joined
+// it. No thread waits for a worker that is still asleep, because a worker that wakes late finds the loop closed.
 //
 // Each worker has a share of the indices: a contiguous range, which is the same in loops of equal
 // counts. It takes the indices of its share in order: neighbouring indices read the same keys or
@@ -135,8 +134,8 @@ static uint64_t await_news(attn_pool *pool, uint64_t last_loop) {
     pause_briefly(++*(state & (OPEN | JOINED) ? &busy : &idle));
   }
   pthread_mutex_lock(&pool->mutex);
-  // The thread that opens a loop changes the state and then reads `sleepers`. This thread does the
-  // opposite, raises `sleepers` and then reads the state, so that one of the two sees the other.
+  // The thread that opens a loop changes the state and then reads `sleepers`. This thread raises `sleepers` and then
+  // reads the state, so that at least one of the two threads reads what the other has written.
   atomic_fetch_add(&pool->sleepers, 1);
   while (!is_news(state = atomic_load(&pool->state), last_loop))
     pthread_cond_wait(&pool->opened, &pool->mutex);
@@ -152,7 +151,7 @@ static void *work(void *argument) {
     uint64_t state = await_news(pool, last_loop);
     if (state & STOP)
       return NULL;
-    // The exchange fails if another worker joined or the loop was closed: then look again.
+    // The exchange fails if another worker joined or the loop was closed. Then read the state again.
     if (!atomic_compare_exchange_weak(&pool->state, &state, state + 1))
       continue;
     last_loop = state >> LOOP_SHIFT;

@@ -2,12 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A handle has two places for packed memory and one atomic word: the index of the current place,
-// and the number of calls that have begun since it became current. A call increments that number
-// and reads the index in one atomic step; when it ends, it increments the count of ended calls of
-// the place. A swap fills the other place and makes it current in one atomic step, which also tells
-// how many calls began in the old place, and waits until as many have ended. So calls never wait,
-// and a swap waits only for calls that began before it.
+// A handle has two places for packed memory and one atomic word: the index of the current place, and the number of
+// calls that have begun since it became current. A call increments that number and reads the index in one atomic step;
+// when it ends, it increments the count of ended calls of the place. A swap fills the other place and makes it current
+// in one atomic step, which also returns how many calls began in the old place, and waits until as many have ended.
+// Calls therefore never wait, and a swap waits only for calls that began before it.
 //
 //===----------------------------------------------------------------------===//
 

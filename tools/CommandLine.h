@@ -22,10 +22,9 @@ namespace attn {
 /// The category of the options of compilation, in every tool that compiles.
 llvm::cl::OptionCategory &attnCategory();
 
-/// Parses the command line. --help displays the options of these categories except the `rare` ones, which --help-all
-/// displays too.
-/// If the command line is wrong, prints one line and exits. `overview` is a sentence that starts with
-/// the name of the tool.
+/// Parses the command line. --help displays the options of `categories`, except those named in `rare`, which only
+/// --help-all displays. If the command line is wrong, prints one line and exits. `overview` is a sentence that starts
+/// with the name of the tool.
 void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                       llvm::ArrayRef<const llvm::cl::OptionCategory *> categories = {&attnCategory()},
                       llvm::ArrayRef<llvm::StringRef> rare = {});
@@ -43,7 +42,7 @@ public:
   using parser_data_type = std::string;
 
   explicit NameParser(llvm::cl::Option &option);
-  /// The parser of `option`, or null if it has another one.
+  /// The parser of `option`, or null if the parser of `option` is not a NameParser.
   static const NameParser *get(const llvm::cl::Option &option);
 
   /// Called by cl::values; the number is not used.
@@ -81,7 +80,7 @@ struct CountParser : llvm::cl::parser<unsigned> {
   }
 };
 
-/// The modifier of an option that adds the values of --from.
+/// A modifier that adds the values of --from to an option.
 struct StageNames {
   template <typename Option> void apply(Option &option) const {
     auto add = [&](llvm::StringRef name, llvm::StringRef leaves) {
@@ -114,7 +113,7 @@ private:
   std::string path;
 };
 
-/// --opt-report, in every tool that compiles.
+/// The option --opt-report of every tool that compiles.
 struct ReportOption : OutputOption {
   ReportOption();
 };
@@ -122,7 +121,7 @@ struct ReportOption : OutputOption {
 /// Writes `json` if the name of the file ends in .json, `text` otherwise.
 llvm::Error writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json);
 
-/// --explain-mask, in every tool that compiles.
+/// The option --explain-mask of every tool that compiles.
 struct ExplainOption : OutputOption {
   ExplainOption();
 };

@@ -14,7 +14,7 @@
 
 namespace attn {
 
-/// The elements as doubles.
+/// A tensor with the elements of `array` as doubles.
 ReferenceTensor toReference(const Array &array);
 
 /// The index of the first element of `got` that differs from the element of `expected` by more than `tolerance`, or

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Writes a manual page and a completion for bash from the option table of the command line parser.
-// The name of the value of an option says what it is: `dir`, `file` and `f.npy` are paths, `level`
-// and `levels` are those of codegen/Target.cpp.
+// Writes a manual page and a completion for bash from the option table of the command line parser. The completion of a
+// value depends on the name of the value in the help text: values named `dir`, `file` and `f.npy` are paths, and values
+// named `level` and `levels` are ISA levels (codegen/Target.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +85,7 @@ void attn::writeManPage(StringRef tool, StringRef does, llvm::raw_ostream &out) 
     out << ".RE\n";
   }
   out << ".SH EXIT STATUS\n0, or 1 after a line on standard error that says what was "
-         "expected. With \\fB--lint\\fR and without \\fB-o\\fR also 1 where there are findings.\n";
+         "expected. With \\fB--lint\\fR and without \\fB-o\\fR also 1 if there are findings.\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,7 +118,7 @@ void attn::writeBashCompletion(StringRef tool, llvm::raw_ostream &out) {
   out << "# Completion of " << tool << " for bash, made by " << tool << " --generate=bash.\n_"
       << tool << R"(() {
   local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} words= files=
-  # Bash takes --option=value apart at the sign.
+  # Bash splits --option=value at the equals sign.
   if [[ $word == = ]]; then
     option+== word=
   elif [[ $option == = ]]; then
@@ -141,7 +141,7 @@ void attn::writeBashCompletion(StringRef tool, llvm::raw_ostream &out) {
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen $files -- "$word")
   else
-    # Of a list such as x86-64,x86-64-v3 the last.
+    # In a list such as x86-64,x86-64-v3, complete the last name.
     local last=${word##*,}
     mapfile -t COMPREPLY < <(compgen -P "${word%"$last"}" -W "$words" -- "$last")
     [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null

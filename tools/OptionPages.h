@@ -13,7 +13,8 @@
 
 namespace attn {
 
-/// The options that users may set, sorted by category and name; among them the rare ones, which only --help-all displays.
+/// The options that users may set, sorted by category and name. They include rare options, which only --help-all
+/// displays.
 llvm::SmallVector<const llvm::cl::Option *> getVisibleOptions();
 
 /// Both functions write the registered options of `tool`. `does` says what the tool does.

@@ -18,10 +18,10 @@ namespace cl = llvm::cl;
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::opt<std::string> input(cl::Positional, cl::desc("<model>"));
-  cl::opt<bool> ops("ops", cl::desc("Print docs/ops.md, the ops that attn knows, and read no model"));
+  cl::opt<bool> ops("ops", cl::desc("Print docs/ops.md, the supported ops, and read no model"));
   mlir::registerAsmPrinterCLOptions();
   cl::ParseCommandLineOptions(
-      argc, argv, "Prints the module that attn makes of a model, and names its weights\n");
+      argc, argv, "Prints the module that attn makes of a model, and the names of its weights\n");
 
   if (ops) {
     attn::printOps(llvm::outs());

@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The first argument is a library that attnc wrote, or a model, which attn-run compiles first. Inputs come from .npy
-// files, or are random; every compared call starts with the original in-out inputs. attn-run prints what the call did
-// to standard output, with --json as one JSON object.
+// files, or are random; every compared call starts with the original in-out inputs. attn-run writes the results of the
+// call to standard output as text or, with --json, as one JSON object.
 //
 //===----------------------------------------------------------------------===//
 
@@ -190,7 +190,7 @@ Error Runner::describe() {
   return Error::success();
 }
 
-/// Reads the weights that the interpreter needs, from where the call has its weights.
+/// Reads the weights for the interpreter, from the file from which the call loaded its weights.
 Error Runner::readWeights() {
   if (call->getWeightsFile().empty() ||
       !(flags.reference || flags.pictures || flags.firstDifference))
@@ -253,7 +253,7 @@ Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array>
         largest = std::max(largest, std::abs(want.at(e)));
     if (is.shape != want.shape)
       return fail("expected output " + Twine(i) + " of the model's shape after stage " + stage +
-                  ", got another");
+                  ", got another shape");
     std::optional<int64_t> first = findDifference(is, want, flags.tolerance * largest);
     if (!first)
       continue;
@@ -267,7 +267,7 @@ Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array>
       return text;
     };
     return fail(formatv("expected {0} at [{1:$[, ]}] of output {2}, got {3} after stage {4}, the "
-                        "first that differs from the model",
+                        "first element that differs from the model",
                         digits(want.at(*first)), make_range(index.begin(), index.end()), i,
                         digits(is.at(*first)), stage)
                     .str());

@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   cl::opt<bool> lint(
       "lint", cl::cat(attnCategory()),
       cl::desc("Report mistakes in attentions, such as a dropped mask, with their source lines; "
-               "without -o, only lint, and exit with 1 if there is any"));
+               "without -o, only lint, and exit with 1 if there is a mistake"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
                    {&attnCategory()}, /*rare=*/{"cubin", "dim", "from", "sanitize", "schedule"});
 

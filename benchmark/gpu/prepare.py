@@ -1,7 +1,7 @@
-"""prepare.py FOLDER: makes a folder that tests and measures attn's code on a machine with an NVIDIA GPU.
+"""prepare.py FOLDER: makes a folder of programs that test and measure attn's code on a machine with an NVIDIA GPU.
 
-The folder contains attn-call, libraries with code for CPUs and GPUs, and run.py, which needs only Python. Copy the folder
-to the machine with the GPU, and run `python3 run.py` there. attnc must be on PATH.
+The folder contains attn-call, libraries with code for CPUs and GPUs, and run.py, which needs only Python. Copy the
+folder to the machine with the GPU, and run `python3 run.py` there. prepare.py needs attnc on PATH.
 """
 import json
 import pathlib
@@ -18,7 +18,7 @@ LEVELS = {80: "sm_80", 90: "sm_90a"}  # by compute capability
 
 
 def compile_model(model, library, levels=tuple(LEVELS.values())):
-    """Compiles a model for GPUs, and for one level of CPUs, which computes the results that those of GPUs must equal."""
+    """Compiles a model for GPUs, and for one level of CPUs, which computes the expected results."""
     subprocess.run(["attnc", model, "-o", library, f"--target=x86-64-v3,{','.join(levels)}"], check=True)
     for suffix in (".h", ".json"):
         library.with_suffix(suffix).unlink()
@@ -53,7 +53,7 @@ def main():
             name = f"attention-{size}{'-causal' if causal else ''}"
             text = attention.ATTENTION.format(d=size, e=size, t="bf16", keyheads=2, kh="h", arguments="", captures="", maps="",
                                               mask="mask(#attn.causal)" if causal else "", score="")
-            # Any number of heads.
+            # Make the number of heads dynamic.
             (libraries / f"{name}.mlir").write_text(text.replace("x2x", "x?x").replace("tensor.empty(%b, %n)", "tensor.empty(%b, %h, %n)")
                                                     .replace("%c2 = ", "%c1 = arith.constant 1 : index\n  %c2 = ")
                                                     .replace("%n = ", f"%h = tensor.dim %q, %c1 : tensor<?x?x?x{size}xbf16>\n  %n = "))

@@ -1,4 +1,4 @@
-"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU, in a folder of prepare.py.
+"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU. prepare.py made its folder.
 
 Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s, the share of the measured peak of
 wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if PyTorch is installed.

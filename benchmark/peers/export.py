@@ -1,4 +1,4 @@
-"""Writes what the runtimes need of a row: export.py ROW FOLDER writes to FOLDER
+"""Writes the files that the runtimes need for a row: export.py ROW FOLDER writes to FOLDER
 
     expected.npy    the result in float64, which PyTorch computes
     input0.npy ...  the inputs of the module

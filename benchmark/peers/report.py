@@ -1,4 +1,4 @@
-"""Writes the table and the plot of what run.py measured:
+"""Writes the table and the plot of the results of run.py:
 
     report.py results.json [--table FILE.md] [--plot FILE.svg] [--readme README.md]
 

@@ -11,7 +11,7 @@ import pathlib
 import models
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-WINDOW = 64  # a query sees the keys at most so far from it
+WINDOW = 64  # the largest distance of a query from the keys that it attends to
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Attention:
         return arrays
 
     def kept(self, lengths=None):
-        """Which keys a query sees, as booleans that broadcast to (batch, heads, queries, keys); None if it sees all."""
+        """The keys that a query attends to, as booleans that broadcast to (batch, heads, queries, keys); None for all."""
         import numpy as np
 
         q, k = np.arange(self.queries)[:, None], np.arange(self.keys)

@@ -2,8 +2,9 @@
 
     run.py --out FOLDER [--rows REGEX] [--peers REGEX] [--threads 1,2] [--seconds S]
 
-writes results.json, table.md and speed.svg to FOLDER. It needs an environment that `setup` made, and attn in
-build/release, or where PYTHONPATH and ATTN_BIN say. ../README.md describes the rows, the peers and the table.
+writes results.json, table.md and speed.svg to FOLDER. It needs an environment that `setup` made, and attn, either in
+build/release or in the folders that PYTHONPATH and ATTN_BIN name. ../README.md describes the rows, the peers and the
+table.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from runtimes import RUNTIMES
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build/release"
-ROUNDS = 3  # of attn and a peer in turn, because the speed of a machine drifts
+ROUNDS = 3  # attn and a peer are timed in turn, because the speed of a machine drifts
 
 
 def environment(folder, threads):
@@ -41,7 +42,7 @@ class Failure(Exception):
 
 
 class Worker:
-    """A process of worker.py. `first` is what it says of its first result."""
+    """A process of worker.py. `first` is its first line of output, which describes the first result."""
 
     def __init__(self, runtime, row, folder, cpus):
         command = [sys.executable, HERE / "worker.py", runtime, row, folder, ",".join(map(str, cpus))]

@@ -1,6 +1,8 @@
-"""The runtimes. Each function takes (row, folder, threads) and returns a call without arguments, a function that makes
-a NumPy array of what the call returns, and notes: a dictionary with what else the results should say. `folder` is what
-export.py wrote. RUNTIMES names them, and says which rows each can run.
+"""The runtimes that are measured.
+
+Each function run_... takes (row, folder, threads), where export.py wrote `folder`. It returns a function without
+arguments, which is the call to measure; a function that makes a NumPy array of the call's result; and a dictionary of
+notes for the results. RUNTIMES has the name of each runtime, and the rows that it can run.
 """
 
 import dataclasses
@@ -16,7 +18,7 @@ def load_inputs(folder):
 
 
 def run_attn(row, folder, threads):
-    """As a user calls it: attn.compile for modules, attn.attention for masks that PyTorch has no argument for."""
+    """Calls attn as a user does: attn.compile for modules, attn.attention for masks without an argument in PyTorch."""
     import attn
     import torch
 
@@ -43,13 +45,13 @@ def load_module(row, threads):
 
 
 def run_pytorch(row, folder, threads):
-    """Attentions call scaled_dot_product_attention."""
+    """Calls the module in PyTorch. The modules of attentions call scaled_dot_product_attention."""
     module, inputs = load_module(row, threads)
     return lambda: module(*inputs), np.asarray, {}
 
 
 def run_torch_compile(row, folder, threads):
-    """With freezing, which packs weights at compile time, as attn does."""
+    """Uses torch.compile with freezing, which packs weights at compile time, as attn does."""
     import torch
     import torch._inductor.config
 
@@ -60,7 +62,7 @@ def run_torch_compile(row, folder, threads):
 
 
 def run_flex_attention(row, folder, threads):
-    """Attention of PyTorch whose mask is a function; it skips blocks that the mask hides."""
+    """Uses flex_attention of PyTorch, whose mask is a function, and which skips blocks that the mask hides."""
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -82,7 +84,7 @@ def check_export(file):
 
 
 def run_onnx(model, inputs, threads):
-    """Inputs are given once, and results stay in ONNX Runtime's memory, so that calls copy neither."""
+    """Runs a model. Inputs are bound once, and results stay in ONNX Runtime's memory, so that calls copy neither."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -149,7 +151,7 @@ def run_openvino(row, folder, threads):
 
     def call():
         request.infer()
-        return inputs  # which the tensors point to
+        return inputs  # keeps the arrays alive, because the tensors of the request point to them
 
     return call, lambda _: np.array(request.get_output_tensor(0).data), {}
 

@@ -2,7 +2,8 @@
 
 The process runs on CPUS, such as 0,1, with as many threads. It prints JSON. The first line has the largest error,
 relative to the largest value, and the seconds until the first result, or the reason of a failure. Then, for each number
-of seconds that it reads, it repeats the call for so long, and prints a line with the median time in milliseconds.
+of seconds that it reads from stdin, it repeats the call for this time, and prints a line with the median time in
+milliseconds.
 """
 
 import json
@@ -18,7 +19,7 @@ LIMIT = 600  # seconds until the first result
 
 
 def prepare(runtime, row, folder, threads):
-    """Returns the call, and what to print of its first result."""
+    """Returns the call, and a description of its first result."""
     import numpy as np
 
     from rows import ROWS
@@ -52,7 +53,7 @@ def main(runtime, row, folder, cpus):
     cpus = [int(cpu) for cpu in cpus.split(",")]
     os.sched_setaffinity(0, cpus)  # before the runtime counts CPUs and starts threads
     output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what runtimes print is no result
+    os.dup2(2, 1)  # text that runtimes print goes to stderr
     signal.alarm(LIMIT)
     try:
         call, first = prepare(runtime, row, folder, len(cpus))

@@ -66,13 +66,13 @@ createTargetMachine(llvm::StringRef triple) {
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
   if (!target)
     return llvm::createStringError(error);
-  // Each function states its own CPU and features; the TargetMachine is the baseline of the triple.
+  // The attributes of each function name its CPU and features, so the TargetMachine is the baseline of the triple.
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       llvm::Triple(triple), /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-/// The architecture of the library: that of the first level for CPUs, or else that of the compiler.
+/// The triple of the library: that of the first level for CPUs or, without such a level, that of the compiler.
 static llvm::Expected<std::string> findTriple(mlir::ModuleOp module) {
   for (auto level : module.getOps<mlir::ModuleOp>()) {
     llvm::Expected<const Target *> target =
@@ -210,12 +210,13 @@ static void addAddressSanitizer(llvm::PassBuilder &builder, llvm::Module &ir) {
       });
 }
 
-/// Adds the checks of ThreadSanitizer in the same way. It can check neither masked accesses nor accesses of more than
-/// 16 bytes, so masked accesses become branches first, and vectors are split into elements.
+/// Makes `builder` add the checks of ThreadSanitizer to its pipelines for `ir`. ThreadSanitizer can check neither
+/// masked accesses nor accesses of more than 16 bytes, so masked accesses become branches first, and vectors are split
+/// into elements.
 static void addThreadSanitizer(llvm::PassBuilder &builder, llvm::Module &ir,
                                llvm::FunctionAnalysisManager &functions) {
   addAttribute(ir, llvm::Attribute::SanitizeThread);
-  // Hide the target from these passes: they would keep masked accesses that the target supports.
+  // Hide the target from these passes, because they would keep masked accesses that the target supports.
   functions.registerPass([] { return llvm::TargetIRAnalysis(); });
   builder.registerOptimizerLastEPCallback(
       [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {
@@ -237,7 +238,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   if (!created)
     return created.takeError();
   llvm::TargetMachine &machine = **created;
-  // There is no C library to call.
+  // Kernels must not call the C library, so LLVM must not replace code by such calls.
   llvm::TargetLibraryInfoImpl noLibrary(ir.getTargetTriple());
   noLibrary.disableAllFunctions();
 
@@ -316,7 +317,7 @@ llvm::Error attn::emitMLIR(mlir::ModuleOp module, llvm::StringRef path) {
   return files.keep();
 }
 
-/// Adds the header, the manifest and the weights.
+/// Adds the files that are written beside the library: the header, the manifest and the weights.
 static llvm::Error addCompanions(OutputFiles &files, const LibraryInfo &library,
                                  const EmitOptions &options) {
   auto add = [&](llvm::StringRef suffix, llvm::function_ref<void(llvm::raw_ostream &)> write) {

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The last stage. It compiles unoptimised LLVM IR that already includes the tables of the library.
-// Resuming from the text of this LLVM IR gives the same bytes.
+// The last stage. It lowers a module to unoptimised LLVM IR, which includes the tables of the library (Tables.h), and
+// compiles this LLVM IR. A compilation that resumes from the text of the LLVM IR gives the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace attn {
 /// The kind of file to write.
 enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
 
-/// The kind that the suffix of `path` means: .so .a .o .s .ll .mlir.
+/// The kind of file that the suffix of `path` means: .so, .a, .o, .s, .ll or .mlir.
 llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
 
 /// The sanitizer whose checks are compiled into every memory access. The program that loads the library provides the
@@ -45,7 +45,7 @@ struct EmitOptions {
 /// Registers the translations to LLVM IR, which tools and passes need.
 void registerEmission(mlir::DialectRegistry &registry);
 
-/// Writes `module` with its locations: the text that a compilation resumes from.
+/// Writes the text of `module` with its locations. A compilation can resume from this text.
 llvm::Error emitMLIR(mlir::ModuleOp module, llvm::StringRef path);
 
 /// LLVM IR and the context that owns its types.

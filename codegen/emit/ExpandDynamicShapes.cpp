@@ -1,4 +1,4 @@
-//===- ExpandDynamicShapes.cpp - a dimension as several dynamic ones -------===//
+//===- ExpandDynamicShapes.cpp - split a dimension into dynamic ones -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- FatBinary.cpp - machine code of GPUs beside PTX ---------------------===//
+//===- FatBinary.cpp - add machine code for GPUs to PTX --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -50,7 +50,7 @@ private:
 };
 } // namespace
 
-/// Runs a program of CUDA.
+/// Runs `program`, one of the tools that come with CUDA.
 static llvm::Error run(llvm::StringRef program, llvm::ArrayRef<std::string> arguments) {
   llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(program);
   if (!path)

@@ -1,11 +1,11 @@
-//===- FlattenLevels.cpp - several levels in one module --------------------===//
+//===- FlattenLevels.cpp - move the code of all levels into one module -----===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   func.func private @f(tensor<4xf32> {attn.name = "x"}) -> tensor<4xf32>
 //   module @"x86-64-v3" attributes {attn.target = #attn.cpu<"x86-64-v3", ...>} {
-//     func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}, ...) { func.call
-//     @f.rows(...) } func.func private @f.rows(...) {...}
+//     func.func @f(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}, ...) { func.call @f.rows(...) }
+//     func.func private @f.rows(...) {...}
 //   }
 // ==>
 //   func.func @f.x86-64-v3(%call: !llvm.ptr, %x: memref<4xf32> {attn.name = "x"}, ...) attributes {
@@ -13,8 +13,9 @@
 //       passthrough = ["no-builtins", ...]} { func.call @f.rows.x86-64-v3(...) }
 //   func.func private @f.rows.x86-64-v3(...) attributes {target_cpu = ...} {...}
 //
-// The target of the module decides what becomes of its code; the example is a module for a CPU. The attributes are
-// those of llvm.func; the conversion of functions copies them. Nested modules without attn.target are left alone.
+// The target of each nested module moves its code (CodegenInterface::embed); the module of the example is for a CPU.
+// The new attributes of the functions are attributes of llvm.func, to which the conversion of func.func copies them.
+// Nested modules without attn.target stay unchanged.
 //
 //===----------------------------------------------------------------------===//
 

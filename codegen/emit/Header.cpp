@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The header has one inline function for each function of the library. It takes a typed pointer for
-// every tensor and an int64_t for every symbol, wraps them as DLTensors and calls attn_call.
+// The header has one inline function for each function of the library. The inline function takes a typed pointer for
+// every tensor and an int64_t for every symbol, makes DLTensors of them and calls attn_call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,7 +134,8 @@ private:
     out << "\n */\n";
   }
 
-  /// Replaces by '?' what a C comment cannot hold: backslashes, unprintable characters, its own beginning and end.
+  /// Replaces each character that must not be in a C comment by '?': backslashes, unprintable characters, and the
+  /// second character of the beginning or of the end of a comment.
   static std::string printable(llvm::StringRef name) {
     std::string result;
     for (char c : name) {
@@ -145,8 +146,8 @@ private:
     return result;
   }
 
-  /// Declares a DLTensor for each parameter and an array of them, and returns the expression to pass for the array. The
-  /// generated code asks the library for the sizes that the library computes.
+  /// Declares a DLTensor for each tensor and an array of their addresses, and returns the expression to pass for the
+  /// array. For a shape with sizes that the library computes, the generated code calls attn_output_shape.
   std::string writeTensors(llvm::ArrayRef<TensorInfo> tensors, llvm::ArrayRef<std::string> data,
                            llvm::StringRef list) {
     llvm::SmallVector<std::string> addresses;
@@ -195,17 +196,16 @@ std::string attn::writeHeader(const LibraryInfo &library) {
   std::string guard = "ATTN_LIBRARY_" + llvm::StringRef(toIdentifier(library.name)).upper() + "_H";
   out << "/* The library '" << library.name << "', compiled by " << library.compiler << ".\n"
       << " *\n"
-      << " * Each function below calls the attn_function that attn_function_create() makes of its "
-         "name,\n"
-      << " * with compact row-major tensors, their sizes in elements. It returns ATTN_OK, or a "
-         "status of\n"
-      << " * attn.h where it refuses an argument: attn_last_error() names it, and nothing was "
-         "written.\n"
-      << " * `options` may be null: the calling thread does all.\n"
+      << " * Each function below calls `function`, which attn_function_create() makes for its "
+         "name.\n"
+      << " * Tensors are row-major without gaps, and sizes are numbers of elements. The result is\n"
+      << " * ATTN_OK or another status of attn.h. If an argument is refused, nothing is written,\n"
+      << " * and attn_last_error() names the argument.\n"
+      << " * `options` may be null: the calling thread then does all the work.\n"
       << " */\n"
       << "#ifndef " << guard << "\n#define " << guard << "\n\n#include <attn.h>\n\n"
       << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-      << "/* For attn_library_from_query() where the library is linked in. */\n"
+      << "/* The argument of attn_library_from_query() if a program links the library. */\n"
       << "const struct attn_library_info *" << queryName(library.name) << "(void);\n\n";
   Scope scope;
   scope.add(queryName(library.name));

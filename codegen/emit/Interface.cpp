@@ -53,6 +53,7 @@ int32_t FunctionInfo::findSymbol(llvm::StringRef name) const {
   return -1;
 }
 
+/// Whether every name in `formula` is one of the first `numCarried` symbols.
 static bool hasNames(const FunctionInfo &info, const Formula &formula, size_t numCarried) {
   if (formula.op == Formula::Op::Name)
     return static_cast<uint32_t>(info.findSymbol(formula.name)) < numCarried;
@@ -60,8 +61,9 @@ static bool hasNames(const FunctionInfo &info, const Formula &formula, size_t nu
                       [&](const Formula &operand) { return hasNames(info, operand, numCarried); });
 }
 
-/// Sets the formulas of symbols. A symbol that no input carries is computed by a formula, and its name is that formula.
-/// Fails if the name is not a formula, or if a symbol that an input carries comes after it.
+/// Sets the formulas of symbols. An input carries a symbol if the symbol is the size of one of its dimensions. A symbol
+/// that no input carries is computed by a formula of carried symbols, and its name is this formula. Fails if the name
+/// is not such a formula, or if a carried symbol comes after it.
 static llvm::Error setFormulas(FunctionInfo &info) {
   llvm::SmallDenseSet<int32_t> carried;
   for (const TensorInfo &input : info.inputs)
@@ -173,7 +175,7 @@ private:
     auto name = attrs ? attrs.getAs<StringAttr>(AttnDialect::kNameAttr) : StringAttr();
     if (!element)
       return declaration.emitError()
-             << "expected a ranked tensor of a type that DLPack has, got " << type;
+             << "expected a ranked tensor with an element type of DLPack, got " << type;
     if (!name)
       return declaration.emitError() << "expected '" << AttnDialect::kNameAttr
                                      << "' on every argument and result of '" << info.name << "'";
@@ -254,7 +256,8 @@ private:
       size_t count = read->offsets.size();
       if (written->offsets.size() < count ||
           ArrayRef(written->offsets).take_front(count) != ArrayRef(read->offsets))
-        return pack.emitError() << "expected the packed tensors that the entry reads";
+        return pack.emitError()
+               << "expected the packed tensors that the entry reads as the first packed tensors";
       variant.packedBytes = written->bytes;
       // The pack function determines the packed data, so a hash of its text, without locations and
       // without its name, identifies the layout.

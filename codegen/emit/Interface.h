@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One description feeds the tables inside a library, its manifest and its header. It is read from
-// the module before lowering, and back from the manifest when emission resumes from LLVM IR.
+// The tables inside a library, its manifest and its header are written from one description, LibraryInfo. The
+// description is made from the module before lowering or, when emission resumes from LLVM IR, from the manifest in this
+// LLVM IR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,7 @@ struct DataType {
   unsigned bytes() const { return bits / 8; }
 };
 
-/// A static size, or the number of a symbol.
+/// A static size or, if `symbol` is not -1, the number of the symbol that has the size.
 struct DimInfo {
   int64_t size = 0;
   int32_t symbol = -1;
@@ -51,16 +52,16 @@ struct TensorInfo {
 struct SymbolInfo {
   std::string name;
   int64_t min, max;
-  std::optional<Formula> formula =
-      std::nullopt; ///< computes a symbol that no input carries from the carried ones
+  /// Computes the symbol from the sizes of inputs. Absent if the symbol is the size of an input's dimension.
+  std::optional<Formula> formula = std::nullopt;
 };
 
-/// A tensor from which a kernel copies boxes: attn_tensor_map_info.
+/// A tensor from which a kernel copies boxes, as in attn_tensor_map_info.
 struct TensorMapInfo {
   int64_t offset, rank, dim, rows, bytes;
 };
 
-/// A task that runs on a GPU: attn_kernel_info.
+/// A task that runs on a GPU, as in attn_kernel_info.
 struct KernelInfo {
   std::string name;
   int64_t threads, shared, context;
@@ -69,19 +70,19 @@ struct KernelInfo {
 
 struct VariantInfo {
   std::string level;
-  std::vector<std::string> features; ///< by the names of runtime/cpu.c
+  std::vector<std::string> features; ///< features that the code needs, as the runtime names them
   std::string workspace, report, schedules;
   int64_t packedBytes = 0;
   uint64_t packedHash = 0;
-  std::string compute =
-      {}; ///< the type that products of f32 round their factors to; empty for none
-  std::vector<KernelInfo> kernels = {}; ///< of a variant for GPUs
+  /// The type to which products of f32 round their factors. Empty if they do not round.
+  std::string compute = {};
+  std::vector<KernelInfo> kernels = {}; ///< empty in a variant for CPUs
 };
 
 struct FunctionInfo {
   std::string name;
   std::vector<TensorInfo> inputs, outputs, weights;
-  std::vector<SymbolInfo> symbols; ///< those that inputs carry come first
+  std::vector<SymbolInfo> symbols; ///< sizes of inputs come before formulas
   std::vector<VariantInfo> variants;
 
   llvm::ArrayRef<SymbolInfo> inputSymbols() const {
@@ -103,9 +104,9 @@ struct PackedLayout {
   int64_t bytes = 0;
 };
 
-/// The number of the packed tensor that argument `i` is, or none if it is not a packed tensor. In an
-/// entry, the packed tensors are marked attn.packed. In a pack function, they are all arguments that are
-/// not weights.
+/// The number of argument `i` among the packed tensors of `function`, or none if the argument is not a packed tensor.
+/// In an entry, which a call runs, packed tensors have the attribute attn.packed. In a pack function, which packs the
+/// weights before the first call, they are all arguments that are not weights.
 std::optional<int64_t> packedIndex(mlir::func::FuncOp function, unsigned i);
 
 /// The layout of the packed tensors among the arguments of `function`. The layout of an entry is the
@@ -118,7 +119,8 @@ mlir::FailureOr<LibraryInfo> describe(mlir::ModuleOp module, llvm::StringRef lib
 std::string writeManifest(const LibraryInfo &library);
 llvm::Expected<LibraryInfo> readManifest(llvm::StringRef json);
 
-/// A header for C and C++: typed functions over attn.h.
+/// The text of a header for C and C++. It has a typed function, which calls attn_call, for each function of the
+/// library.
 std::string writeHeader(const LibraryInfo &library);
 
 /// `name` with the characters that a C identifier cannot hold replaced by underscores.

@@ -20,7 +20,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
                                                                      llvm::StringRef soname,
                                                                      llvm::StringRef query,
                                                                      bool allowUndefined) {
-  // lld reads and writes files.
+  // lld can read its input only from a file, and write its output only to a file.
   llvm::SmallString<128> input, output;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", "o", input))
     return llvm::createFileError(input, error);

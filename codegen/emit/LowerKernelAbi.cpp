@@ -22,11 +22,11 @@
 //     %scratch = call->task_workspace + %worker * call->task_stride {attn.scratch}
 //   }
 //
-// A task with `attn.launch` is a declaration. Its loop becomes a call of call->launch with the number of the kernel and the
-// context. attn.count_tiles adds to call->tiles[%worker]; in an entry, to the counts of worker 0, which runs the
-// entry. Functions marked "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Unrealized
-// casts convert between memrefs and descriptors, and between index and i64; the conversion to LLVM
-// resolves them. Other functions stay as they are.
+// A task with `attn.launch` is a declaration. The attn.parallel_for that names it becomes a call of call->launch with
+// the number of the kernel and the context. attn.count_tiles adds to call->tiles[%worker] in a task, and to
+// call->tiles[0] in an entry, because worker 0 runs the entry. Functions with attn.kernel = "workspace" and "pack"
+// become attn_workspace_fn and attn_pack_fn. Unrealized casts convert between memrefs and descriptors, and between
+// index and i64; the conversion to LLVM resolves them. Other functions stay unchanged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// A field of attn_kernel_call: where C puts it, and whether it is a pointer; else it is an int64_t.
+/// A field of attn_kernel_call: its offset in C in bytes, and whether it is a pointer. All other fields are int64_t.
 struct CallField {
   size_t offset;
   bool isPointer;
@@ -201,7 +201,7 @@ private:
 
   static bool needsCall(func::FuncOp task) { return usesScratch(task) || !counts(task).empty(); }
 
-  /// The type of a task's context: the call, if the task needs the call, then the captured values.
+  /// The type of a task's context: a pointer to the call, if the task needs the call, then the captured values.
   LLVM::LLVMStructType contextType(func::FuncOp task) {
     SmallVector<Type> fields;
     if (needsCall(task))
@@ -226,12 +226,11 @@ private:
     auto entry = loop->getParentOfType<func::FuncOp>();
     auto kind = entry->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
     if (!kind || kind.getValue() != "entry")
-      return loop.emitOpError() << "expected to be in an entry, which has the call, got '"
-                                << entry.getName() << "'";
+      return loop.emitOpError() << "expected to be in an entry, got '" << entry.getName() << "'";
     Value call = entry.getArgument(0);
     LLVM::LLVMStructType type = contextType(task);
 
-    // Allocate in the entry block: a loop around this one must not grow the stack.
+    // Allocate the context in the entry block, because in a loop around `loop` it would grow the stack.
     AbiBuilder top = atEntryOf(entry);
     Value context = LLVM::AllocaOp::create(top, top.ptr(), type, top.constant(1));
 
@@ -310,7 +309,7 @@ private:
     return function.emitError() << "expected a kernel 'entry', 'workspace' or 'pack', got " << kind;
   }
 
-  /// The data of packed tensor `index` of a function in the memory at `base`.
+  /// The address of packed tensor `index` if the packed tensors lie at `base`.
   static Value packedData(AbiBuilder &b, const PackedLayout &layout, Value base, int64_t index) {
     return b.advance(base, b.constant(layout.offsets[index]));
   }
@@ -377,8 +376,9 @@ private:
     if (!llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<IndexType>) ||
         function.getNumResults() != 2 ||
         !llvm::all_of(function.getResultTypes(), llvm::IsaPred<IndexType>))
-      return function.emitError() << "expected a workspace function from indices to two, got "
-                                  << function.getFunctionType();
+      return function.emitError()
+             << "expected a workspace function from indices to two indices, got "
+             << function.getFunctionType();
     AbiBuilder b = atEntryOf(function);
     SmallVector<Value> arguments = addArguments(function, {b.ptr(), b.ptr()});
     for (auto [i, size] : llvm::enumerate(old))

@@ -25,8 +25,8 @@ using namespace attn;
 void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createFlattenLevels());
   manager.addPass(createLowerKernelAbi());
-  // Transfers of more than one dimension become transfers of rows. The remaining vector ops are lowered
-  // to LLVM before control flow is: transposes become shuffles of whole registers only while their loops
+  // Transfers of vectors with more than one dimension become transfers of rows. The remaining vector ops are lowered to
+  // LLVM before control flow, because transposes become shuffles of whole registers only while the loops around them
   // are still loops.
   manager.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
   ConvertVectorToLLVMPassOptions vectors;
@@ -41,7 +41,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
   manager.addPass(createStoreBF16AsI16());
-  // Clean up only once: an earlier clean-up would not change the code that LLVM's own passes generate.
+  // Clean up only once: more clean-ups before this one would not change the code that LLVM's own passes generate.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createSeparateScratch());

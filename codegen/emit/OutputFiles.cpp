@@ -1,4 +1,4 @@
-//===- OutputFiles.cpp - files that appear whole and together --------------===//
+//===- OutputFiles.cpp - write all files or none ---------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

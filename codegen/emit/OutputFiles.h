@@ -1,4 +1,4 @@
-//===- OutputFiles.h - files that appear whole and together ------*- C++ -*-===//
+//===- OutputFiles.h - write all files or none -------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -20,7 +20,7 @@ namespace attn {
 /// Lowers the result of `vectorize`, a module for each level, to one module in the LLVM dialect.
 void addLowerToLLVMPipeline(mlir::OpPassManager &manager);
 
-/// Registers that pipeline as --attn-lower-to-llvm.
+/// Registers this pipeline as --attn-lower-to-llvm.
 void registerLowerToLLVMPipeline();
 
 } // namespace attn

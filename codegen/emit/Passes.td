@@ -22,8 +22,10 @@ def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
 def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
   let summary = "give kernels the signatures of attn_kernel.h";
   let description = [{
-    Entries, workspace functions, pack functions and tasks take pointers and build their memrefs from them.
-    `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with a context on the stack.
+    An entry runs a call, a workspace function computes the size of the workspace of a call, a pack function packs the
+    weights, and a task is a unit of parallel work. These functions take pointers, and build their memrefs from the
+    pointers. `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with a context on the
+    stack.
     For the IR before and after, see the header of `codegen/emit/LowerKernelAbi.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
@@ -32,8 +34,9 @@ def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
 def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp"> {
   let summary = "lower each memref.expand_shape that splits one dimension into several dynamic ones";
   let description = [{
-    Takes the sizes from the operands of `memref.expand_shape`, where the upstream lowering would compute them by
-    division. For the IR before and after, see the header of `codegen/emit/ExpandDynamicShapes.cpp`.
+    Takes the sizes from the operands of `memref.expand_shape`. The upstream lowering computes a dynamic size by
+    division, and cannot do so for several dynamic sizes. For the IR before and after, see the header of
+    `codegen/emit/ExpandDynamicShapes.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }
@@ -59,7 +62,8 @@ def ReadBooleans : Pass<"attn-read-booleans", "::mlir::ModuleOp"> {
 def StoreBF16AsI16 : Pass<"attn-store-bf16-as-i16", "::mlir::ModuleOp"> {
   let summary = "replace the type bf16 by i16 in the LLVM dialect";
   let description = [{
-    After this pass, code that only moves bf16 needs no library function. Constants keep their bits.
+    Without this pass, LLVM may call a library function where the code only moves bf16. Constants keep their bits. For
+    the IR before and after, see the header of `codegen/emit/StoreBF16AsI16.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

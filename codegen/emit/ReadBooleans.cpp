@@ -7,9 +7,9 @@
 //   %byte = llvm.load %p : !llvm.ptr -> i8
 //   %a = llvm.icmp "ne" %byte, %zero : i8
 //
-// In LLVM, a load of i1 may give any value if the byte is neither 0 nor 1, and users' masks may hold
-// such bytes: the result would depend on the level and the schedule. The pass leaves alone vectors of
-// i1, which are packed in memory, because no buffer of attn holds them.
+// In LLVM, a load of i1 may give any value if the byte is neither 0 nor 1. Users' masks may hold such bytes, so results
+// would depend on the level and the schedule. The pass does not change loads of vectors of i1, which are packed in
+// memory, because no buffer of attn holds such vectors.
 // Test: test/codegen/emit/read-booleans.mlir
 //
 //===----------------------------------------------------------------------===//

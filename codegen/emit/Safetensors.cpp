@@ -22,8 +22,8 @@ namespace json = llvm::json;
 
 void attn::writeSafetensors(llvm::ArrayRef<Weight> weights, llvm::raw_ostream &out) {
   auto typeOf = [](const Weight &weight) { return DataType::get(weight.type.getElementType()); };
-  // Write wide elements first: as the header has a multiple of 8 bytes, every tensor of a mapped file
-  // is then aligned.
+  // Write tensors of wide elements first. Because the header has a multiple of 8 bytes, every tensor is then aligned if
+  // the file is mapped into memory.
   llvm::SmallVector<const Weight *> order;
   for (const Weight &weight : weights)
     order.push_back(&weight);

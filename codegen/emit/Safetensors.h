@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// The data of one weight, row-major; i1 as bytes. Neither name nor data is owned.
+/// One weight. Its data is row-major, with one byte for each i1. The struct owns neither the name nor the data.
 struct Weight {
   llvm::StringRef name;
   mlir::RankedTensorType type;

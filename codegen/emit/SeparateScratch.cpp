@@ -10,11 +10,13 @@
 //   %x = llvm.load %scratch {alias_scopes = [#scratch_0], noalias_scopes = [#scratch_64]} : !llvm.ptr -> f32
 //   llvm.store %x, %b {alias_scopes = [#scratch_64], noalias_scopes = [#scratch_0]} : f32, !llvm.ptr
 //
-// The temporaries of a task are disjoint parts of one workspace (attn-plan-workspace), but LLVM sees only one base
-// pointer: it would neither keep a sum in a register nor vectorise a loop that reads one temporary and writes another.
-// The offset of a temporary identifies it, because attn-plan-workspace uses no offset twice in a task. The pass leaves
-// alone accesses at offsets that are not constant, and accesses to bytes, whose address may look like that of a
-// temporary. Test: test/codegen/emit/separate-scratch.mlir
+// The temporaries of a task are disjoint parts of one workspace (attn-plan-workspace), but all their addresses have one
+// base pointer. LLVM would therefore assume that they overlap: it would neither keep a sum in a register nor vectorise
+// a loop that reads one temporary and writes another. The offset of a temporary identifies it, because
+// attn-plan-workspace uses no offset twice in a task. The pass does not change accesses at offsets that are not
+// constant, and accesses to elements of one byte, because the address of such an element may be computed like that of a
+// temporary.
+// Test: test/codegen/emit/separate-scratch.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,13 +33,14 @@ namespace attn {
 
 using namespace mlir;
 
-/// The offset in the scratch memory of the temporary that `address` points into, if both are known.
+/// The offset of the temporary that `address` points into, in the scratch memory of the task. Returns none if `address`
+/// does not point into scratch memory, or if the offset is not constant.
 static std::optional<int64_t> findTemporary(Value address) {
   std::optional<int64_t> offset = 0;
   while (auto step = address.getDefiningOp<LLVM::GEPOp>()) {
     if (step->hasAttr(attn::AttnDialect::kScratchAttr))
       return offset;
-    // Only the step from the scratch memory itself counts; it is the last one that the loop visits.
+    // Only the step from the scratch memory itself counts. The loop visits this step last.
     auto index = step.getIndices().size() == 1 ? dyn_cast<IntegerAttr>(*step.getIndices().begin())
                                                : IntegerAttr();
     bool isBytes = step.getElemType().isInteger(8);
@@ -49,6 +52,7 @@ static std::optional<int64_t> findTemporary(Value address) {
   return std::nullopt;
 }
 
+/// Whether the elements that `access` loads or stores have at most one byte.
 static bool isOfBytes(Operation *access) {
   auto isByte = [](Type type) {
     return getElementTypeOrSelf(type).isIntOrFloat() &&

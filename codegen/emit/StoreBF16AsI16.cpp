@@ -8,9 +8,10 @@
 //   %x = llvm.load %p : !llvm.ptr -> i16
 //   %bits = llvm.bitcast %x : i16 to i16        (folds)
 //
-// After the stage vectorize there is no arithmetic on bf16, only moves of bf16 and intrinsics that take it. For a move,
-// LLVM may still call a library function that converts to f32 and back, but kernels must not have undefined symbols. The
-// pass casts the operands and results of intrinsics. Test: test/codegen/emit/store-bf16-as-i16.mlir
+// After the stage vectorize there is no arithmetic on bf16, only moves of bf16 and intrinsics that take bf16. For a
+// move, LLVM may still call a library function that converts to f32 and back, but kernels must not have undefined
+// symbols. Intrinsics keep the type bf16: the pass casts their operands and results.
+// Test: test/codegen/emit/store-bf16-as-i16.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -21,10 +21,11 @@ using namespace attn;
 
 static constexpr llvm::StringLiteral kManifest = "attn.manifest";
 
-static_assert(sizeof(void *) == 8, "the compiler has the struct layouts of its targets");
+static_assert(sizeof(void *) == 8,
+              "tables have the struct layouts of the compiler, and targets have 64-bit pointers");
 
 namespace {
-/// The value of one field of a struct, and the bytes that it has in C.
+/// One field of a struct: its offset and size in C, in bytes, and its value.
 struct Field {
   size_t offset, bytes;
   llvm::Constant *value;
@@ -100,7 +101,7 @@ private:
     return global(name, llvm::ConstantDataArray::getString(context, value));
   }
 
-  /// Null if `elements` is empty.
+  /// The address of an array of `elements`, or null if `elements` is empty.
   llvm::Constant *array(llvm::ArrayRef<llvm::Constant *> elements) {
     if (elements.empty())
       return null();
@@ -182,7 +183,7 @@ private:
       return module.getFunction((function.name + stage + "." + info.level).str());
     };
     llvm::Constant *pack = function.weights.empty() ? null() : code(".pack");
-    // DLPack's numbers.
+    // The numbers of DLPack's device types.
     static constexpr int32_t kCPU = 1, kCUDA = 2;
     bool isOnGpu = !info.kernels.empty();
     llvm::Constant *image =

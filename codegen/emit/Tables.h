@@ -14,9 +14,9 @@
 
 namespace attn {
 
-/// Adds the tables of attn_kernel.h and the exported attn_query_<library>; all other symbols become
-/// internal. The code of function f for level l is @f.l, @f.workspace.l and @f.pack.l. `embedded`
-/// holds the data of all weights or of none.
+/// Adds the tables of attn_kernel.h and the exported function attn_query_<library>, which returns them. All other
+/// symbols become internal. The code of function f for level l is @f.l, @f.workspace.l and @f.pack.l. `embedded` holds
+/// all weights or none.
 void addTables(llvm::Module &module, const LibraryInfo &library, llvm::ArrayRef<Weight> embedded);
 
 /// The description of the library whose tables `module` holds.

@@ -1,4 +1,4 @@
-//===- AssignShared.cpp - the places of buffers in shared memory -----------===//
+//===- AssignShared.cpp - assign offsets in shared memory ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,8 +11,8 @@
 //     %q = memref.view %shared[0] : .. to memref<1x64x72xbf16, #gpu.address_space<workgroup>>
 //     %k = memref.view %shared[9216] : ...
 //
-// Two buffers whose uses do not overlap in time may share memory: after the last access of an op to shared memory, all
-// threads of the block wait at a barrier.
+// Two buffers whose uses do not overlap in time may share memory, because after the last access of each op to shared
+// memory, all threads of the block wait at a barrier.
 // Test: test/codegen/gpu/assign-shared.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -31,11 +31,12 @@ namespace attn {
 
 using namespace attn;
 
-/// Buffers begin at multiples of their alignment, and of 16 bytes, as asynchronous copies need.
+/// Each buffer begins at a multiple of its alignment, and of 16 bytes, because asynchronous copies copy 16 bytes to an
+/// aligned address.
 static constexpr int64_t kAlignment = 16;
 
 namespace {
-/// Where a buffer is, and the numbers of the first and the last op that use it.
+/// The place of a buffer in bytes, and the numbers of the first and the last op of the function that use the buffer.
 struct Place {
   int64_t offset = 0, bytes = 0, first = std::numeric_limits<int64_t>::max(), last = -1;
 
@@ -90,7 +91,7 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
       place.bytes = llvm::alignTo(
           type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8), kAlignment);
       findUses(alloca, function, numbers, place);
-      // Find the first gap among the buffers that are used at the same time.
+      // Move the buffer up until it overlaps with no buffer that is used at the same time.
       for (bool moved = true; moved;) {
         moved = false;
         for (const Place &other : places)
@@ -109,7 +110,7 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
     return end;
   }
 
-  /// Extends the time of `place` to all uses of `buffer` and of its views.
+  /// Extends the range from `first` to `last` of `place` to all uses of `buffer` and of its views.
   static void findUses(Value buffer, func::FuncOp function,
                        const llvm::DenseMap<Operation *, int64_t> &numbers, Place &place) {
     for (Operation *user : buffer.getUsers()) {

@@ -1,4 +1,4 @@
-//===- AssignThreads.cpp - the threads of a task ---------------------------===//
+//===- AssignThreads.cpp - choose the number of threads of tasks -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,7 +7,7 @@
 //     %acc = memref.alloca() : memref<64x64xf32, #gpu.address_space<private>>
 //     attn.online_step ... outs(.., %acc) {attn.blocks = {scores = #attn.block<rows = 16, ...>}}
 // becomes
-//   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 128>} {   // 4 warps of 16 queries
+//   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 128>} {  // 4 warps of 16 queries
 //
 // Test: test/codegen/gpu/assign-threads.mlir
 //
@@ -26,7 +26,7 @@ namespace attn {
 
 using namespace attn;
 
-/// The threads of a task with a product of matrices, and of one without.
+/// The number of threads of a task with a matrix product, and of a task with neither products nor attention.
 static constexpr int64_t kThreadsOfProduct = kWarpsOfProduct * kWarp, kTypicalThreads = 256;
 
 static FailureOr<int64_t> countThreads(func::FuncOp task) {

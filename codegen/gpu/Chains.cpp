@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Keys that products of matrices compute together.
+/// A tile in shared memory has a multiple of this number of keys, because a matrix instruction multiplies that many.
 static constexpr int64_t kKeysOfProduct = 16;
 
 int64_t StepTiles::getTileQueries() const {
@@ -64,8 +64,8 @@ LogicalResult Chain::verify() {
     }
     for (OpOperand *operand : step.keyAndValue())
       if (hasLoops() && !operand->get().getDefiningOp<memref::SubViewOp>())
-        return step.op->emitOpError()
-               << "expected tiles of buffers of keys and values, got " << operand->get().getType();
+        return step.op->emitOpError() << "expected keys and values that are views of buffers, got "
+                                      << operand->get().getType();
   }
   return success();
 }

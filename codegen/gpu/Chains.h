@@ -14,7 +14,7 @@
 
 namespace attn {
 
-/// The operands of a step, or of a pass that computes probabilities, which has no value.
+/// The operands of an attn.online_step, or of an attn.online_probabilities, for which `value` is null.
 struct StepTiles {
   mlir::Operation *op;
   mlir::OpOperand *query, *key, *value;
@@ -23,27 +23,28 @@ struct StepTiles {
     return value ? llvm::SmallVector<mlir::OpOperand *>{key, value}
                  : llvm::SmallVector<mlir::OpOperand *>{key};
   }
-  /// The number of queries of a full tile, which is that of the buffer that the maxima are a part of.
+  /// The number of queries of a full tile. This is the size of the buffer of which the maxima are a part.
   int64_t getTileQueries() const;
 };
 
 /// The steps inside of `op`, in order.
 llvm::SmallVector<StepTiles> findSteps(mlir::Operation *op);
 
-/// The loops, or the one op without loops, that share the tiles of an attention. Each loop begins where the one before
-/// ends.
+/// Consecutive loops over the tiles of keys of one attention, or one op that is not a loop. Each loop begins at the
+/// upper bound of the loop before. All of them use the same buffers for tiles in shared memory.
 struct Chain {
   llvm::SmallVector<mlir::Operation *> ops; // scf.for, or one other op
   llvm::SmallVector<StepTiles> steps;
 
   mlir::scf::ForOp loop(unsigned i) { return mlir::dyn_cast<mlir::scf::ForOp>(ops[i]); }
   bool hasLoops() { return mlir::isa<mlir::scf::ForOp>(ops.front()); }
-  /// The number of keys of a tile in shared memory: a multiple of the number that products of matrices compute
-  /// together.
+  /// The number of keys of a tile in shared memory, rounded up to a multiple of the number of keys that a matrix
+  /// instruction multiplies.
   int64_t getTileKeys();
   /// Whether wgmma multiplies the tiles, in a block of `threads` threads.
   bool isByWarpgroups(int64_t threads);
-  /// Fails with an error if queries, keys and values are not of one type and of known head sizes.
+  /// Fails with an error if queries, keys and values do not have one type and static head sizes, or if keys or values
+  /// in a loop are not views of buffers.
   llvm::LogicalResult verify();
 };
 
@@ -66,8 +67,8 @@ struct StagedTile {
   mlir::Value buffer;
 };
 
-/// Emits code at `b` with which all `threads` copy `query`, a tile, to `staged`. Returns the part of `staged` with its
-/// rows.
+/// Emits code at `b` in which `threads` threads together copy the tile `query` to `staged`. Returns a view of the rows
+/// of `staged` that `query` has.
 mlir::Value copyQueries(ThreadBuilder &b, mlir::Value query, const StagedTile &staged,
                         int64_t threads);
 

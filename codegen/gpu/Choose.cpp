@@ -1,4 +1,4 @@
-//===- Choose.cpp - the tiles of attentions on GPUs ------------------------===//
+//===- Choose.cpp - choose the tiles of attentions on GPUs -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,45 +17,47 @@
 using namespace mlir;
 using namespace attn;
 
-/// The numbers of queries of a tile to try, and the numbers of keys for products by warps and by warpgroups.
+/// The numbers of queries and of keys of the tiles to try; numbers of keys differ if warpgroups multiply (wgmma).
 static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 16, 128};
 static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32, 16};
 
 /// The largest number of queries of a warp, and the number of warps of a block of threads if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
 
-/// The largest number of registers of a thread, and the number of those for addresses, maxima, sums and factors. f32
-/// needs more registers for factors, because each factor is split into two numbers of tf32.
+/// The largest number of registers of a thread, and the number of registers that addresses, maxima, sums and factors
+/// take. Factors of f32 take more registers, because each is split into two numbers of tf32.
 static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegistersOfF32 = 124;
 
 /// The number of registers that masks and score regions need.
 static constexpr int64_t kMaskRegisters = 56;
 
-/// For products by warpgroups: the registers of a consumer thread, with two consumer warpgroups (ProduceTiles.cpp).
+/// For products by warpgroups: the largest number of registers of a thread that multiplies, if the block of threads has
+/// two warpgroups of such threads (ProduceTiles.cpp).
 static constexpr int64_t kMostRegistersOfWarpgroups = 240;
-/// The registers besides those of accumulators, scores and probabilities.
+/// The number of registers for everything besides accumulators, scores and probabilities.
 static constexpr int64_t kOtherRegistersOfWarpgroups = 44;
 /// Additional registers if a region computes scores, or if masks read operands.
 static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
 /// Additional registers if a mask bounds keys on both sides, because partial tiles then need two loops.
 static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
-/// For the schedule decode: the keys of a part if the number of keys is known only at the call, the least number of
-/// tiles of a part, and the cycles that a second launch takes.
+/// For the schedule decode: the number of keys of a part if the number of all keys is known only at the call, the least
+/// number of tiles of a part, and the cycles that a second launch takes.
 static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
 static constexpr double kCyclesOfLaunch = 4000;
 
-/// The cycles of each step of a warpgroup that no other work hides, and the latency of a copy from global memory in
-/// cycles.
+/// The cycles of each step of a warpgroup in which nothing else can run, and the latency in cycles of a copy from
+/// global memory.
 static constexpr double kLatencyOfStep = 100, kLatencyOfCopy = 600;
 
 /// The largest number of columns of a projection that a warpgroup computes at a time.
 static constexpr int64_t kColumnsOfWarpgroup = 128;
 
 namespace {
-/// The rates of a GPU: the number of multiprocessors; for one multiprocessor and one cycle, the multiply-adds of 16-bit
-/// factors, the exponentials, the other operations on f32, and the bytes that come from shared memory and from the L2
-/// cache; and the threads, blocks of threads and bytes of shared memory that a multiprocessor has room for.
+/// The rates of a GPU: the number of multiprocessors; for one multiprocessor and one cycle, the numbers of
+/// multiply-adds of 16-bit factors, of exponentials, of other operations on f32, and of bytes that come from shared
+/// memory and from the L2 cache; and the numbers of threads, blocks of threads and bytes of shared memory of a
+/// multiprocessor.
 struct Rates {
   double multiprocessors, multiplies, exponentials, operations, sharedBytes, copiedBytes;
   int64_t threads, blocks, shared;
@@ -68,12 +70,13 @@ struct Rates {
 };
 } // namespace
 
-/// Whether a tile of `rows` rows, with sums of `columns` columns, is a product of whole warpgroups.
+/// Whether whole warpgroups compute a tile with `rows` rows and `columns` columns of sums.
 static bool isByWarpgroups(GpuAttr gpu, Type element, int64_t rows, int64_t columns) {
   return rows % kWarpgroupRows == 0 &&
          multipliesByWarpgroups(gpu, element, kWarpgroupWarps, kMatrixRows, columns);
 }
 
+/// The number of rows of one warp, of the `rows` rows of a tile.
 static int64_t rowsOfWarp(bool byWarpgroups, int64_t rows) {
   if (byWarpgroups)
     return kMatrixRows;
@@ -84,7 +87,7 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
   Type element = shape.types.a;
-  // Many rows are rounded up to whole tiles of a warpgroup.
+  // Round many rows up to whole tiles of a warpgroup.
   if (rows > kWarpgroupRows)
     rows = llvm::alignTo(rows, kWarpgroupRows);
   bool byWarpgroups = isByWarpgroups(gpu, element, rows, kColumnsOfWarpgroup);
@@ -120,7 +123,7 @@ namespace {
 struct Needs {
   GpuAttr gpu;
   bool byWarpgroups;
-  int64_t rows; ///< of a warp
+  int64_t rows; ///< the number of queries of a warp
   int64_t threads, registers, shared;
 
   Needs(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan)
@@ -128,13 +131,14 @@ struct Needs {
                                               std::max(plan.getK(), shape.e))) {
     rows = rowsOfWarp(byWarpgroups, plan.getQ());
     threads = plan.getQ() / rows * kWarp;
-    // The registers of accumulators, and of scores, which become probabilities; those of f32 are in three parts.
+    // Accumulators take registers, and so do scores, which become probabilities. A probability of f32 is split into
+    // three numbers (MatrixMultiply.cpp).
     bool isF32 = shape.element.isF32();
     int64_t scores = plan.getK() * (isF32 ? 3 : 1), others = kOtherRegisters;
     if (isF32)
       others = kOtherRegistersOfF32;
     if (byWarpgroups) {
-      // Probabilities, two in a register, stay while the next scores are computed.
+      // Probabilities, two in a register, are still needed while the next scores are computed.
       scores += plan.getK() / 2;
       others = kOtherRegistersOfWarpgroups;
       if (shape.hasRegion || shape.hasCaptures)
@@ -181,8 +185,8 @@ static int64_t countTasks(const AttentionShape &shape, int64_t q) {
   return shape.heads * shape.groups * llvm::divideCeil(shape.queries, q);
 }
 
-/// The keys of a part for the schedule decode, with tiles of q queries and k keys; 0 if tasks attend all keys because there
-/// are enough tasks, or not enough keys.
+/// The number of keys of a part for the schedule decode, with tiles of q queries and k keys. Returns 0, which means
+/// that each task attends all keys, if there are enough tasks or too few keys.
 static int64_t choosePart(GpuAttr gpu, const AttentionShape &shape, int64_t q, int64_t k) {
   int64_t tasks = countTasks(shape, q), wanted = int64_t(Rates::of(gpu).multiprocessors);
   if (tasks == 0 || 2 * tasks > wanted || shape.returnsProbabilities)
@@ -210,27 +214,28 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   double bytes = shape.element.getIntOrFloatBitWidth() / 8.0;
   double products = q * k * double(shape.d + shape.e);
   double multiplies = products / rates.multiplies * (shape.element.isF32() ? 6 : 1);
-  // Each warp reads the keys, the values and its own queries. mma.sync has half the rate of wgmma.
+  // For mma.sync, each warp reads the keys, the values and its own queries from shared memory. mma.sync has half the
+  // rate of wgmma.
   double reads =
       warps * bytes * (k * double(shape.d + shape.e) + rows * double(shape.d)) / rates.sharedBytes;
   if (needs.byWarpgroups)
     reads = 0;
   else if (gpu.can(GpuCapabilities::Warpgroups))
     multiplies *= 2;
-  // Copies run one step ahead, those by other warps two steps.
+  // Copies run one step ahead of products. Copies by producer warps run two steps ahead.
   double latency = kLatencyOfCopy / (blocks * (needs.byWarpgroups ? 2 : 1));
   double copies = std::max(bytes * k * double(shape.d + shape.e) / rates.copiedBytes, latency);
   double softmax = q * k * (1 / rates.exponentials + 8 / rates.operations) +
                    q * double(shape.e) / rates.operations;
-  // Steps without a mask overlap products with a softmax, and so do several blocks of threads.
+  // Products overlap with a softmax in steps without a mask, between two warpgroups, and between blocks of threads.
   bool overlaps =
       needs.byWarpgroups ? warps > kWarpgroupWarps || !shape.mask : needs.blocksAtOnce() > 1;
   double step = overlaps ? std::max({multiplies, reads, copies, softmax}) +
                                0.25 * std::min(multiplies, softmax)
                          : std::max(copies, std::max(multiplies, reads) + softmax);
-  // Each step has latencies that nothing hides.
+  // Each step has latencies during which nothing else runs.
   step += needs.byWarpgroups ? kLatencyOfStep : 0;
-  double steps = std::ceil(keys / k) + 1; // one for the start and the end
+  double steps = std::ceil(keys / k) + 1; // one more for the start and the end
   double rounds = tasks / rates.multiprocessors;
   if (shape.knowsBatch)
     rounds = std::ceil(rounds);
@@ -257,7 +262,8 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
   llvm::sort(predictions, [](auto &a, auto &b) { return a.cost < b.cost; });
   if (!predictions.empty() || plans.empty())
     return predictions;
-  // Take the plan that spills the fewest registers. A head that is too large for every tile gets an error later.
+  // No plan fits. Take the one that spills the fewest registers. If it also needs too much shared memory, a later pass
+  // reports an error.
   auto *least = llvm::min_element(plans, [&](PlanAttr a, PlanAttr b) {
     Needs ofA(gpu, shape, a), ofB(gpu, shape, b);
     return std::make_tuple(!ofA.fitShared(), ofA.registers, -a.getQ()) <

@@ -1,4 +1,4 @@
-//===- Choose.h - the tiles of attentions on GPUs ------------------*- C++ -*-===//
+//===- Choose.h - choose the tiles of attentions on GPUs -----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,11 +15,11 @@ llvm::SmallVector<Prediction> predictPlans(GpuAttr gpu, const AttentionShape &sh
                                            std::optional<Schedule> only);
 double predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan);
 
-/// The part of a product that one warp computes: rows, and matrices of 8 columns as its vectors.
+/// The block of a product that one warp computes. Its `vectors` are matrices of 8 columns.
 BlockAttr planBlock(GpuAttr gpu, const ProductShape &shape);
 TaskSize planTask(GpuAttr gpu, const ProductShape &shape, BlockAttr block);
 
-/// Whether a warp has registers for the accumulators of `block`, in whole matrices.
+/// Whether `block` consists of whole matrices, and a warp has enough registers for its accumulators.
 bool hasRegisters(BlockAttr block);
 
 } // namespace attn

@@ -1,4 +1,4 @@
-//===- DistributeLoops.cpp - parallel loops over the threads of a task -----===//
+//===- DistributeLoops.cpp - split loops among the threads of a task -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,7 +15,8 @@
 //     scf.if %thread == 0 { scf.for ... the sum }
 //     gpu.barrier
 //
-// Neighbouring threads have neighbouring elements of the last loop. Test: test/codegen/gpu/distribute-loops.mlir
+// Neighbouring threads run neighbouring iterations of the last loop, so that they access neighbouring elements.
+// Test: test/codegen/gpu/distribute-loops.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,6 +94,7 @@ struct DistributeLoops : attn::impl::DistributeLoopsBase<DistributeLoops> {
       distribute(rewriter, loop, getThreads(function));
   }
 
+  /// Lets only the first thread run `op`, which has no parallel loop.
   static void oneThread(IRRewriter &rewriter, linalg::LinalgOp op) {
     ThreadBuilder b(op->getLoc(), op);
     auto isFirst = scf::IfOp::create(

@@ -1,4 +1,4 @@
-//===- EmbedKernels.cpp - the code of kernels as data of the library -------===//
+//===- EmbedKernels.cpp - store the code of kernels in the library ---------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -6,9 +6,9 @@
 // becomes
 //   llvm.mlir.global internal constant @kernels(".version 8.0 ...\00")
 //
-// The text is PTX, which the driver compiles for its GPU when it loads the kernels. LLVM alone makes it: upstream's
-// gpu-module-to-binary would also link a CUDA toolkit, if it finds one, and the same model would become other code on
-// another machine.
+// The text is PTX, which CUDA's driver compiles for its GPU when it loads the kernels. LLVM alone generates the PTX.
+// Upstream's gpu-module-to-binary would also link libraries of a CUDA toolkit if it finds one, and the code for a model
+// would then depend on the machine that compiles it.
 //
 //===----------------------------------------------------------------------===//
 

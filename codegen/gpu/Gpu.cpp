@@ -48,16 +48,17 @@ TargetInterface GpuTarget::makeGpuAttr(const Target &target, MLIRContext *contex
 // The pipeline
 //===----------------------------------------------------------------------===//
 
-/// Lowers kernels to the LLVM dialect, and to the assembly of the GPU.
+/// Lowers kernels to the LLVM dialect, and then to PTX.
 static void addEmission(OpPassManager &level) {
   level.addPass(createOutlineKernels());
-  // The remaining code of functions, entries and the packing of weights, runs on the CPU.
+  // The functions that are left, entries and pack functions, run on the CPU.
   level.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   level.addNestedPass<func::FuncOp>(createExpandHalves());
   OpPassManager &kernels = level.nest<gpu::GPUModuleOp>();
   kernels.addPass(createConvertNVGPUToNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createMem2Reg()); // before canonicalisation, which may select between buffers
+  // Before canonicalisation, which may select between two buffers; Mem2Reg could then remove neither.
+  kernels.addPass(createMem2Reg());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createCanonicalizerPass());
@@ -88,7 +89,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
   if (stage == "vectorize") {
     level.addPass(createAssignThreads());
     level.addNestedPass<func::FuncOp>(createProduceTiles());
-    level.addNestedPass<func::FuncOp>(createStageTiles()); // of the other tasks
+    level.addNestedPass<func::FuncOp>(createStageTiles()); // tasks that ProduceTiles did not change
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
     level.addNestedPass<func::FuncOp>(createMergeToThreads());
     level.addNestedPass<func::FuncOp>(createProductToFragments());

@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// A level of GPUs. codegen/gpu/targets/ has one description for each. Its entries run on the CPU and launch kernels.
+/// A level for GPUs. codegen/gpu/targets/ has one description for each such level. Its entries run on the CPU and
+/// launch kernels.
 struct GpuTarget : Target {
   /// LLVM's name of the features of PTX that the code needs.
   llvm::StringLiteral ptx;

@@ -1,4 +1,4 @@
-//===- LaunchOps.cpp - every op on elements runs on the GPU ----------------===//
+//===- LaunchOps.cpp - run every op on elements on the GPU -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,10 +8,11 @@
 //   func.func @forward(%x: memref<64xf32>, %y: memref<64xf32>, ...) {
 //     scf.forall (%task) in (1) { linalg.generic ... ins(%x) outs(%y) }
 //
-// Each task gets its own copy of the memref.get_global that it uses; OutlineKernels makes the array a constant in the
-// memory of the GPU.
-// The entry itself runs on the CPU, which cannot read such memory. An op that is not lowered for threads and accesses
-// elements there is an error, at the line of the user's model. Test: test/codegen/gpu/launch-ops.mlir
+// Each task gets its own copies of the memref.get_global ops that it uses; OutlineKernels makes their arrays constants
+// in the memory of the GPU. The entry itself runs on the CPU, which cannot access memory of the GPU. For an op outside
+// of tasks that accesses elements, and that no pass can lower for threads, the pass reports an error at the line of the
+// user's model.
+// Test: test/codegen/gpu/launch-ops.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +62,8 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
       signalPassFailure();
   }
 
-  /// Kernels have copies of constant arrays: those of the entry are in memory of the CPU.
+  /// Clones the memref.get_global ops that `task` uses into `task`, because the arrays of the entry are in memory of
+  /// the CPU.
   static void cloneConstants(scf::ForallOp task) {
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(task.getRegion(), used);
@@ -71,6 +73,7 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
         replaceAllUsesInRegionWith(value, builder.clone(*constant)->getResult(0), task.getRegion());
   }
 
+  /// Moves `op` into a new task.
   static scf::ForallOp launch(Operation *op) {
     OpBuilder builder(op);
     auto task = scf::ForallOp::create(builder, op->getLoc(),

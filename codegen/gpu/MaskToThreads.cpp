@@ -1,4 +1,4 @@
-//===- MaskToThreads.cpp - packed masks, word by word ----------------------===//
+//===- MaskToThreads.cpp - pack and test masks word by word ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,8 +12,8 @@
 //   %begin, %end, %all = attn.test_mask %words keeps nonzero : memref<2x48xi32>
 // becomes
 //   %begin, %end, %all = scf.for %w = 0 to 2 {
-//     %any, %every = scf.for %q = %lane to 48 step 32 { some bit of %words[%w, %q], every bit of it }
-//     the first %w with a vote for %any of the lanes of the warp, one past the last one, and the votes for %every
+//     %any, %every = scf.for %q = %lane to 48 step 32 { if a bit of %words[%w, %q] is set, if all are }
+//     the first %w where %any holds in a lane of the warp, 1 + the last such %w, whether %every holds in all lanes
 //   }
 // Each warp tests all words, so that no warp waits for another one. Test: test/codegen/gpu/mask-to-threads.mlir
 //
@@ -80,7 +80,7 @@ static void lower(TestMaskOp op) {
         numQueries = memref::DimOp::create(b, words, 1);
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false)),
         yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
-  // Words in which every pair, or no pair, is kept.
+  // The words in which every pair, and no pair, is kept.
   bool keepsOnes = op.getKeeps() == Polarity::Nonzero;
   Value full = b.i32(keepsOnes ? -1 : 0), empty = b.i32(keepsOnes ? 0 : -1);
   auto loop = scf::ForOp::create(

@@ -1,4 +1,4 @@
-//===- MathToIntrinsics.cpp - functions that are instructions --------------===//
+//===- MathToIntrinsics.cpp - lower functions that are instructions --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

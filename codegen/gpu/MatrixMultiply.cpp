@@ -1,4 +1,4 @@
-//===- MatrixMultiply.cpp - products of matrices of a warp -----------------===//
+//===- MatrixMultiply.cpp - multiply matrices with one warp ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -28,8 +28,8 @@ Value MatrixMultiply::toRegister(ThreadBuilder &b, Value value) const {
   return LLVM::BitcastOp::create(b, b.getI32Type(), value);
 }
 
-/// Four matrices of 8 rows of 16 bytes, at the addresses that the lanes give. The first two and the last two are
-/// factors.
+/// Loads four matrices with 8 rows of 16 bytes each. (`row`, `column`) of lane l is the beginning of row l mod 8 of
+/// matrix l / 8. The first two matrices make one factor, and the last two make another.
 std::array<Factor, 2> MatrixMultiply::loadMatrices(ThreadBuilder &b, Value tile, Value row,
                                                    Value column, bool transposes) const {
   int64_t inRegister = 32 / element.getIntOrFloatBitWidth();
@@ -73,14 +73,14 @@ std::array<Factor, 2> MatrixMultiply::loadRight(ThreadBuilder &b, Value tile, Va
 std::array<Factor, 2> MatrixMultiply::loadRightRows(ThreadBuilder &b, Value tile, Value row,
                                                     Value column, bool isBesideLoaded) const {
   Value lane = b.lane();
-  if (isSwizzled(tile)) // each address is computed separately
+  if (isSwizzled(tile)) // see createOpaque(): addresses do not differ by constants
     lane = arith::IndexCastOp::create(b, b.getIndexType(), createOpaque(b, b.toI32(lane)));
   if (!element.isF32())
     return loadMatrices(b, tile, b.add(b.remainder(lane, 16), row),
                         b.add(b.multiply(b.divide(lane, 16), chunk()), column),
                         /*transposes=*/true);
-  // ldmatrix transposes 16-bit elements only. Elements t and t + 4 of the depth are the same rows or, beside toLeft(),
-  // rows 2t and 2t + 1.
+  // ldmatrix transposes 16-bit elements only. Elements t and t + 4 of the depth are the rows t and t + 4 of the tile
+  // or, if toLeft() permuted the columns of the left factor, the rows 2t and 2t + 1.
   std::array<Factor, 2> factors;
   int64_t first = isBesideLoaded ? 1 : 2, second = isBesideLoaded ? 4 : 1;
   Value inRows = b.add(b.multiply(b.remainder(lane, 4), first), row),
@@ -109,8 +109,8 @@ SmallVector<Factor> MatrixMultiply::toLeft(ThreadBuilder &b,
     factors.emplace_back();
     for (const Accumulator &sums : accumulators.slice(i, 2))
       for (int64_t row : {0, 2}) {
-        // The first operand is the upper half. LLVM would move an fptrunc into later blocks, so that more registers are
-        // in use before it.
+        // The first operand becomes the upper half. This is not an fptrunc, because LLVM would move an fptrunc into
+        // later blocks, and the f32 operands would occupy registers until then.
         Value pair = LLVM::CallIntrinsicOp::create(b, VectorType::get(2, element),
                                                    b.getStringAttr(element.isBF16()
                                                                        ? "llvm.nvvm.ff2bf16x2.rn"
@@ -123,7 +123,7 @@ SmallVector<Factor> MatrixMultiply::toLeft(ThreadBuilder &b,
   return factors;
 }
 
-/// Adds the products of one instruction to `sums`.
+/// Adds the product of `left` and `right`, which one instruction computes, to `sums`.
 static void multiplyOnce(ThreadBuilder &b, Type element, ValueRange left, ValueRange right,
                          Accumulator &sums) {
   auto f32 = b.getF32Type();
@@ -143,8 +143,9 @@ static void multiplyOnce(ThreadBuilder &b, Type element, ValueRange left, ValueR
 }
 
 namespace {
-/// A factor of f32 as the sum of `great`, of tf32, and `rest`, whose first bits are of tf32. `finite` is `great`
-/// without infinities: the product of an infinity and a rest of 0 would be NaN.
+/// A factor of f32 as the sum of `great`, a number of tf32, and `rest`, of which an instruction uses the bits that tf32
+/// has. `finite` is `great` with 0 in place of infinities and NaN, because the product of an infinity and a rest of 0
+/// would be NaN.
 struct Split {
   Factor great, finite, rest;
 
@@ -155,7 +156,7 @@ struct Split {
       Value first = arith::AndIOp::create(b, bits, b.i32(int32_t(0xffffe000)));
       Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
                                              arith::AndIOp::create(b, bits, exponent), exponent);
-      // The first bits of some NaN are those of an infinity.
+      // Replace each NaN, because the first bits of some NaN are those of an infinity.
       Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, whole, whole);
       great.push_back(arith::SelectOp::create(b, isNaN, b.i32(0x7fffffff), first));
       finite.push_back(arith::SelectOp::create(b, isFinite, first, b.i32(0)));

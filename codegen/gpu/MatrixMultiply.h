@@ -1,10 +1,10 @@
-//===- MatrixMultiply.h - products of matrices of a warp ----------*- C++ -*-===//
+//===- MatrixMultiply.h - multiply matrices with one warp ---------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The lanes of a warp hold matrices together. Lane l, with g = l / 4 and t = l % 4, holds of a 16 x 8 accumulator the
-// elements (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1), in this order. The PTX manual (mma.m16n8k16,
-// mma.m16n8k8) gives the lanes of the factors.
+// The lanes of a warp hold a matrix together. Lane l, with g = l / 4 and t = l % 4, holds these elements of a 16 x 8
+// accumulator, in this order: (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1). The PTX manual (mma.m16n8k16,
+// mma.m16n8k8) says which lane holds which elements of the factors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,9 @@ using Accumulator = std::array<mlir::Value, 4>;
 /// The registers that one lane holds of a factor.
 using Factor = llvm::SmallVector<mlir::Value, 4>;
 
-/// Multiplies matrices of one element type and adds the products to f32. Factors of f32 are split into two numbers of
-/// tf32, whose three greatest products are added: the error of a product is at most 2^-19 of it.
+/// Multiplies matrices of one element type and adds the products to sums of f32. Each factor of f32 is split into two
+/// numbers of tf32, and the three greatest of their four products are added. The relative error of a product is then at
+/// most 2^-19.
 class MatrixMultiply {
 public:
   /// None if no instruction multiplies `element`.
@@ -38,7 +39,7 @@ public:
 
   /// The left factor, 16 x depth, at (row, column) of `tile`, which is in shared memory.
   Factor loadLeft(ThreadBuilder &b, mlir::Value tile, mlir::Value row, int64_t column) const;
-  /// Two right factors, depth x 8 each, whose columns are the 16 rows from `row` of `tile`.
+  /// Two right factors, depth x 8 each, whose columns are the 16 rows of `tile` that begin at `row`.
   std::array<Factor, 2> loadRight(ThreadBuilder &b, mlir::Value tile, mlir::Value row,
                                   int64_t column) const;
   /// Two right factors, depth x 8 each: element (i, j) is element (row + i, column + j) of `tile`. For f32, toLeft()

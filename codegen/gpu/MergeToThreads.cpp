@@ -2,17 +2,17 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   attn.online_merge rows ins(%ms, %ls, %as) outs(%m, %l, %a : memref<4xf32, workgroup>, .., memref<4x64xf32, workgroup>)
+//   attn.online_merge rows ins(%ms, %ls, %as) outs(%m, %l, %a : memref<4xf32, workgroup>, ..)
 // becomes
 //   scf.parallel (%q, %e) = (0, 0) to (4, 64) {
 //     %greatest = scf.for %n { the maximum of %m[%q] and %ms[%n, %q] }
 //     %a[%q, %e] = w(%m[%q]) * %a[%q, %e] + the sum over %n of w(%ms[%n, %q]) * %as[%n, %q, %e]
 //   }
-//   scf.parallel (%q) = (0) to (4) { the same for %l[%q], and %m[%q] = %greatest }
+//   scf.parallel (%q) = (0) to (4) { the same sum of %l and %ls for %l[%q]; %m[%q] = %greatest }
 // where w(x) is ex2(scale * log2(e) * (x - %greatest)).
 //
-// The states of the schedule decode come from other tasks, so a task that merges has no products, and its own state lies in
-// shared memory. attn.online_init and attn.online_finish of such a state become loops too.
+// In the schedule decode, other tasks compute the states. A task that merges them has no products, and its own state
+// lies in shared memory. attn.online_init and attn.online_finish of such a state become loops too.
 // Test: test/codegen/gpu/merge-to-threads.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ using namespace attn;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A parallel loop over all elements of `buffer`.
+/// Creates a parallel loop over all elements of `buffer`.
 static void forEach(ThreadBuilder &b, Value buffer,
                     function_ref<void(ThreadBuilder &, ValueRange)> body) {
   SmallVector<Value> upper;
@@ -62,7 +62,7 @@ static void lower(OnlineInitOp op) {
 }
 
 namespace {
-/// The states of one query.
+/// Merges the states of one query.
 class Merge {
 public:
   Merge(ThreadBuilder &b, OnlineMergeOp op, Value query)
@@ -78,11 +78,11 @@ public:
                                arith::MaxNumFOp::create(builder, loc, carried[0], max).getResult());
         });
     greatest = loop.getResult(0);
-    // As long as every score is -inf, so is the maximum, and -inf - -inf would be NaN.
+    // If every score is -inf, the maximum is -inf too, and -inf - -inf would be NaN.
     origin = arith::SelectOp::create(b, createIsLowest(b, greatest), b.f32(0), greatest);
   }
 
-  /// The sum of `start` and of the elements of `parts` at `at`, relative to the greatest maximum.
+  /// The sum of `start` and of the elements of `parts` at `at`, each multiplied by the factor of its state.
   Value sum(Value start, Value parts, ValueRange at) {
     Value first = arith::MulFOp::create(b, factorOf(b, old), start);
     auto loop = scf::ForOp::create(
@@ -103,7 +103,7 @@ public:
   Value greatest;
 
 private:
-  /// exp(scale * (max - greatest)); 1 for parts without a kept pair if there is none at all.
+  /// exp(scale * (max - greatest)), or 1 if all maxima are -inf.
   Value factorOf(ThreadBuilder &b, Value max) {
     double scale = op.getScale().convertToDouble() * llvm::numbers::log2e;
     Value difference = arith::SubFOp::create(

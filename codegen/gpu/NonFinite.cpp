@@ -1,10 +1,11 @@
-//===- NonFinite.cpp - infinities and NaN among factors --------------------===//
+//===- NonFinite.cpp - find infinities and NaN in factors ------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The code works on the bits of an element, with the sign bit cleared. If the element is an infinity or NaN, all bits of
-// its exponent are 1, so adding 1 to the exponent sets the sign bit. A NaN has a significand other than 0, and an infinity
-// does not, so adding 0x7fffff (f32) to the bits sets the sign bit for a NaN only. No sum carries into the next element.
+// The code works on the bits of an element, with the sign bit cleared. If the element is an infinity or NaN, all bits
+// of its exponent are 1, so adding 1 to the exponent sets the sign bit. A NaN has a significand other than 0, and an
+// infinity does not, so adding 0x7fffff (f32) to the bits sets the sign bit for a NaN only. No sum carries into the
+// next element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,7 @@ static Value constant(ThreadBuilder &b, uint32_t bits) { return b.i32(int32_t(bi
 
 static Value bitAnd(ThreadBuilder &b, Value x, Value y) { return arith::AndIOp::create(b, x, y); }
 
-/// An f16 register is a vector; all others are integers.
+/// The bits of a register as an i32. A register of f16 has a vector type, and any other register is an i32 already.
 static Value toBits(ThreadBuilder &b, Value value) {
   return value.getType().isInteger()
              ? value

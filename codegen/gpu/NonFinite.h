@@ -1,4 +1,4 @@
-//===- NonFinite.h - infinities and NaN among factors -------------*- C++ -*-===//
+//===- NonFinite.h - find infinities and NaN in factors -----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +18,7 @@ public:
 
   /// An i32 that is negative, or has bit 15 set, if an element of `bits` is not finite.
   mlir::Value test(ThreadBuilder &b, mlir::Value bits) const;
-  /// Whether `tests`, the bitwise or of several tests, tell of an element that is not finite: an i1.
+  /// An i1: whether one of several results of test() found an element that is not finite. `tests` is their bitwise or.
   mlir::Value any(ThreadBuilder &b, mlir::Value tests) const;
 
   struct Parts {

@@ -12,13 +12,14 @@
 //   %p = ex2(%s - %m)    %a = ex2(%max - %m)    %sum = %a * %sum + %p
 //   %acc = %a * %acc + nvvm.mma.sync of %p, rounded, and rows of %v
 //
-// A warp has a multiple of 16 queries. Its lanes share each 16 x 8 accumulator (MatrixMultiply.h): a lane has two
+// A warp has a multiple of 16 queries. Its lanes share each 16 x 8 accumulator (MatrixMultiply.h): a lane holds two
 // neighbouring keys of two queries. The 4 lanes of a query keep partial sums of its probabilities, which
-// attn.online_finish adds. All indices into the memory of a lane are constants, so LLVM keeps it in registers.
+// attn.online_finish adds. All indices into the memory of a lane are constants, so LLVM keeps this memory in registers.
 //
-// A hidden pair has probability 0, but 0 * NaN is NaN. So if pairs can be hidden, a warp first tests whether all values
-// of the tile are finite. If not, it multiplies with 0 in place of each infinity and NaN. Two more products count the
-// kept values that are infinite or NaN; where the count is positive, the infinity is added to the output.
+// A hidden pair has probability 0, but 0 * NaN is NaN. If pairs can be hidden, a warp therefore first tests whether all
+// values of the tile are finite. If not, it multiplies with 0 in place of each infinity and NaN. Two more products add
+// up the probabilities of values that are infinity or NaN, and of values that are minus infinity or NaN. Where such a
+// sum is positive, infinity or minus infinity is added to the output; both together give NaN.
 // Test: test/codegen/gpu/online-to-fragments.mlir, test/ptx/
 //
 //===----------------------------------------------------------------------===//
@@ -52,7 +53,7 @@ using namespace attn;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The bytes of two elements of 16 bits.
 static constexpr uint64_t kPairBytes = 4;
-/// Lanes that share a query.
+/// The number of lanes that share a query.
 static constexpr int64_t kLanesOfRow = 4;
 
 static Value createAdd(ThreadBuilder &b, Value x, Value y) {
@@ -73,9 +74,9 @@ static Value createSubtract(ThreadBuilder &b, Value x, Value y) {
 }
 
 namespace {
-/// Exponents of two of the probabilities of one query: (score - subtracted) * scale + added. One of `subtracted` and
-/// `added` is 0: a large maximum is subtracted, which is exact; for any other maximum, `added` is -maximum * scale, and
-/// an exponent takes one multiply-add.
+/// Computes probabilities of one query as 2^((score - subtracted) * scale + added). One of `subtracted` and `added` is
+/// 0: a large maximum is subtracted, which is exact; for any other maximum, `added` is -maximum * scale, so that an
+/// exponent takes one multiply-add.
 struct Exponents {
   Exponents(ThreadBuilder &b, Value max, double scale) : scale(b.f32(scale)) {
     // The rounding error of a smaller maximum times the scale is at most 2^-13.
@@ -83,7 +84,7 @@ struct Exponents {
     Value zero = b.f32(0);
     isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, math::AbsFOp::create(b, max),
                                     b.f32(large));
-    // As long as every score is -inf, so is the maximum, and -inf - -inf would be NaN.
+    // If every score is -inf, the maximum is -inf too, and -inf - -inf would be NaN.
     Value origin = arith::SelectOp::create(b, createIsLowest(b, max), zero, max);
     subtracted = arith::SelectOp::create(b, isLarge, origin, zero);
     added = arith::SelectOp::create(b, isLarge, zero, createMultiply(b, origin, b.f32(-scale)));
@@ -93,7 +94,8 @@ struct Exponents {
   Value probability(ThreadBuilder &b, Value difference) const {
     return createExp2(b, createMultiplyAdd(b, difference, scale, added));
   }
-  /// The factor by which probabilities relative to the maximum of `before` become relative to the maximum of this one.
+  /// The factor that turns probabilities relative to the maximum of `before` into probabilities relative to this
+  /// maximum.
   Value changeFrom(ThreadBuilder &b, const Exponents &before) const {
     return createExp2(b, createMultiplyAdd(b, createSubtract(b, before.subtracted, subtracted),
                                            scale, createSubtract(b, added, before.added)));
@@ -103,7 +105,7 @@ struct Exponents {
 };
 } // namespace
 
-/// Combines the values of the lanes that share a query; each of them gets the result.
+/// Combines the values of the lanes that share a query. Each of these lanes gets the result.
 static Value reduceRow(ThreadBuilder &b, Value value,
                        function_ref<Value(ThreadBuilder &, Value, Value)> combine) {
   for (int64_t distance = 1; distance < kLanesOfRow; distance *= 2) {
@@ -117,7 +119,7 @@ static Value reduceRow(ThreadBuilder &b, Value value,
 
 namespace {
 
-/// The memory of a lane for a buffer in registers, element by element.
+/// The elements that a lane holds of a buffer in registers.
 struct LaneMemory {
   Value memory;
 
@@ -131,14 +133,14 @@ struct LaneMemory {
 
 /// The state of a tile of queries, distributed over the lanes of the warps of a block.
 struct Fragments {
-  int64_t queries; ///< of the tile
-  int64_t size;    ///< of a head
-  int64_t rows;    ///< of queries of a warp
-  int64_t warps;   ///< of the block of threads
-  Value group;     ///< the warpgroup of this thread
-  Value accBuffer; ///< of the accumulators in the task
+  int64_t queries; ///< the number of queries of the tile
+  int64_t size;    ///< the size of a head
+  int64_t rows;    ///< the number of queries of a warp
+  int64_t warps;   ///< the number of warps of the block of threads
+  Value group;     ///< the number of the warpgroup of this thread
+  Value accBuffer; ///< the buffer of the accumulators in the task
   LaneMemory max, sum, acc;
-  LaneMemory probabilities; ///< i32: factors that wait to be multiplied; where wgmma multiplies
+  LaneMemory probabilities; ///< i32: factors for the next step, if products overlap with a softmax
 
   int64_t blocks() const { return rows / kMatrixRows; }
   int64_t columns() const { return llvm::divideCeil(size, 2 * kMatrixColumns) * 2; }
@@ -167,7 +169,7 @@ public:
 private:
   LogicalResult findStates();
   const Fragments &stateOf(Value max) { return states.find(rootOf(max))->second; }
-  /// The buffer that `view` shows a part of.
+  /// The buffer of which `view` is a part.
   static Value rootOf(Value view) {
     while (auto subview = view.getDefiningOp<memref::SubViewOp>())
       view = subview.getSource();
@@ -183,14 +185,14 @@ private:
 
   func::FuncOp function;
   int64_t warps;
-  llvm::MapVector<Value, Fragments> states; ///< by the buffer of the maxima
-  llvm::DenseMap<Value, Value> maxOfSum;    ///< the buffer of the maxima beside a buffer of sums
+  llvm::MapVector<Value, Fragments> states; ///< by their buffers of maxima
+  llvm::DenseMap<Value, Value> maxOfSum;    ///< the buffer of maxima of the state with these sums
 };
 
 } // namespace
 
 LogicalResult Lowering::findStates() {
-  // The largest number of keys of a tile whose probabilities wait for the next step.
+  // The largest number of keys of a tile whose probabilities are kept for the next step.
   int64_t keysOfOverlap = 0;
   function.walk([&](OnlineStepOp op) {
     if (op->hasAttr(AttnDialect::kOverlapAttr))
@@ -204,7 +206,7 @@ LogicalResult Lowering::findStates() {
     auto type = cast<MemRefType>(acc.getType());
     if (!op.getRows() || !isIn(acc, registerSpace(op.getContext())) || !type.hasStaticShape() ||
         type.getDimSize(0) % (warps * kMatrixRows) != 0)
-      return op.emitOpError() << "expected whole matrices of queries in registers for each of "
+      return op.emitOpError() << "expected a multiple of 16 queries in registers for each of "
                               << warps << " warps, got " << type;
     Fragments state;
     state.queries = type.getDimSize(0);
@@ -213,8 +215,8 @@ LogicalResult Lowering::findStates() {
     state.warps = warps;
     state.accBuffer = acc;
     ThreadBuilder b(op.getLoc(), OpBuilder::atBlockBegin(&function.front()));
-    // NVIDIA's assembler knows that this shuffle has the same result in all lanes, and keeps values that are computed
-    // from the result in registers of the warp instead of registers of each lane.
+    // The shuffle has the same result in all lanes. NVIDIA's assembler therefore keeps values that are computed from
+    // the result in registers of the warp instead of registers of each lane.
     Value ofThread = b.toI32(b.divide(b.warp(), kWarpgroupWarps));
     state.group = arith::IndexCastOp::create(
         b, b.getIndexType(),
@@ -254,7 +256,7 @@ void Lowering::lower(OnlineInitOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The scores of a warp in one step, or in the pass that computes probabilities.
+/// Lowers an attn.online_step or an attn.online_probabilities, for one warp.
 struct Step {
   template <typename OpTy>
   Step(OpTy op, const Fragments &state)
@@ -269,13 +271,13 @@ struct Step {
 
 private:
   WarpgroupMultiply wide() { return WarpgroupMultiply(getElementTypeOrSelf(key.getType())); }
-  /// The keys that the buffer of the tile has room for.
+  /// The number of keys for which the buffer of the tile has room.
   int64_t getTileKeys() {
     auto view = key.getDefiningOp<memref::SubViewOp>();
     return view ? view.getSourceType().getDimSize(1)
                 : cast<MemRefType>(key.getType()).getDimSize(0);
   }
-  /// The whole buffer of a tile, with its padding, as rows of static length.
+  /// A view, of static shape, of all rows and columns of the buffer of tile `operand`, with the padding.
   Value wholeTile(Value operand);
   using Row = SmallVector<Accumulator>; // the accumulators of 16 queries
   void computeProducts();
@@ -283,16 +285,17 @@ private:
   void computeProductsByWarpgroups(bool waits);
   /// The factors by which the sums of two queries are multiplied when the maxima of these queries change.
   using Change = std::array<Value, 2>;
-  /// Replaces the scores of 16 queries by probabilities, and updates the maxima and sums. Returns what the accumulators
-  /// must be multiplied with.
+  /// Replaces the scores of 16 queries by probabilities, and updates the maxima and sums. Returns the factors by which
+  /// the accumulators must be multiplied.
   Change computeProbabilities(int64_t block);
   static void scale(ThreadBuilder &b, Accumulator &sums, const Change &change) {
     for (auto [i, sum] : llvm::enumerate(sums))
       sum = createMultiply(b, sum, change[i / 2]);
   }
-  /// Subtracts from the scores of 16 queries what the exponents subtract.
+  /// Subtracts `Exponents::subtracted` of each query from the scores of 16 queries.
   void subtract(Row &row, ArrayRef<Exponents> exponents);
-  /// The factors for columns `column` and `column` + 1 of the accumulators, for the `k`-th factor of probabilities.
+  /// The right factors for columns `column` and `column` + 1 of the accumulators and the `k`-th factor of
+  /// probabilities.
   std::array<Factor, 2> loadValues(Value value, int64_t k, int64_t column) {
     return loadValues(value, b.constant(k * multiply.depth()), column);
   }
@@ -300,21 +303,23 @@ private:
     return multiply.loadRightRows(b, value, row, b.constant(column * kMatrixColumns),
                                   /*isBesideLoaded=*/false);
   }
-  /// Whether some value of the tile is not finite: an i1, the same in all lanes, and in all warps of a warpgroup.
+  /// An i1: whether some value of the tile is not finite. It is the same in all lanes of a warp and, for wgmma, in all
+  /// warps of a warpgroup.
   Value testValues(Value value);
   Factor describeValues(Value value) {
     return wide().describeColumns(b, value, keyMatrices * kMatrixColumns);
   }
   /// Adds the products of probabilities and values to the accumulators.
   void addValues(Value value);
-  /// The same for one accumulator; a value that is not finite counts only where its probability is not 0.
+  /// Adds the products of probabilities and values to one accumulator. A value that is not finite has an influence only
+  /// where its probability is not 0.
   void addFiniteValues(Value value, int64_t block, int64_t column);
-  /// Steps whose products overlap with the softmax (ProduceTiles.cpp).
+  /// Lowers a step whose products overlap with a softmax (ProduceTiles.cpp).
   void runOverlapped(OnlineStepOp op, Overlap overlap);
   SmallVector<Accumulator> loadAllSums();
   void storeAllSums(ArrayRef<Accumulator> sums);
-  /// Waits until it is the turn of this warpgroup to start its products. Two warpgroups take turns, so that one
-  /// computes its softmax while the products of the other run.
+  /// Waits for the turn of warpgroup `number` to start its products. Two warpgroups take turns, so that one computes
+  /// its softmax while the products of the other run.
   void waitForTurn(Value number);
   void giveTurn(Value number);
   void endSoftmax();
@@ -379,7 +384,7 @@ void Step::computeProductsByWarpgroups(bool waits) {
 }
 
 void Step::subtract(Row &row, ArrayRef<Exponents> exponents) {
-  // Large maxima are rare, so warps without one skip the subtractions.
+  // Large maxima are rare, so warps without a large maximum skip the subtractions.
   Value isLarge = arith::OrIOp::create(b, exponents[0].isLarge, exponents[1].isLarge);
   Value any =
       NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), isLarge, NVVM::VoteSyncKind::any);
@@ -419,13 +424,13 @@ Step::Change Step::computeProbabilities(int64_t block) {
     state.max.store(b, after, 2 * block + half);
     exponents.emplace_back(b, after, scores.exponentScale());
     Exponents exponentsBefore(b, before, scores.exponentScale());
-    // As long as the maximum is -inf, there are no probabilities.
+    // While the maximum is -inf, all sums are 0. The computed factor may then be infinity, and 0 times infinity is NaN.
     change[half] = arith::SelectOp::create(b, createIsLowest(b, before), zero,
                                            exponents.back().changeFrom(b, exponentsBefore));
   }
   subtract(row, exponents);
   for (int64_t half : {0, 1}) {
-    // Four sums keep the chain of additions short.
+    // Four partial sums shorten the chain of dependent additions.
     std::array<Value, 4> sumsOf;
     for (auto [i, sums] : llvm::enumerate(row))
       for (int64_t odd : {0, 1}) {
@@ -454,7 +459,8 @@ void Step::storeAllSums(ArrayRef<Accumulator> sums) {
     state.storeSums(b, accumulator, 0, column);
 }
 
-/// Whether `condition` holds in some thread of the warpgroup. nvvm.barrier reduces by barrier 0 only.
+/// Whether `condition` holds in some thread of the warpgroup. This is inline assembly, because nvvm.barrier can reduce
+/// only with barrier 0.
 static Value voteOfWarpgroup(ThreadBuilder &b, Value group, Value condition) {
   Value barrier = b.toI32(b.add(group, kFirstWarpgroupBarrier));
   return createAssembly(b, b.getI1Type(), ValueRange{barrier, condition},
@@ -476,12 +482,12 @@ Value Step::testValues(Value value) {
   };
   int64_t count = int64_t(probabilities.front().size());
   if (isByWarpgroups) {
-    // The warps of a warpgroup share the keys.
+    // The warps of a warpgroup divide the keys among them.
     Value warp = b.remainder(b.warp(), std::min(count, kWarpgroupWarps));
     for (int64_t column = 0; column < state.columns(); column += 2)
       for (int64_t k = 0; k < count; k += kWarpgroupWarps) {
         Value ofWarp = b.add(warp, k);
-        if (k + kWarpgroupWarps > count) // there are not as many for the last warps
+        if (k + kWarpgroupWarps > count) // the last warps test the last keys again
           ofWarp = b.min(ofWarp, b.constant(count - 1));
         test(loadValues(value, b.multiply(ofWarp, multiply.depth()), column));
       }
@@ -523,7 +529,7 @@ void Step::addFiniteValues(Value value, int64_t block, int64_t column) {
   // Add one kind of values after the other, because adding all kinds at once would need more registers.
   auto add = [&](Factor NonFinite::Parts::*kind, Accumulator sums) {
     for (auto [k, left] : llvm::enumerate(probabilities[block])) {
-      // Without this barrier, factors would be loaded early, in registers that the common path needs.
+      // Without this barrier, factors would be loaded early, into registers that the path for finite values needs.
       NVVM::SyncWarpOp::create(b, b.i32(-1));
       Factor right = loadValues(value, k, column / 2 * 2)[column % 2];
       multiply.multiply(b, left, nonFinite.split(b, right).*kind, sums);
@@ -559,8 +565,8 @@ void Step::run(OnlineProbabilitiesOp op) {
       Value sum = reduceRow(b, state.sum.load(b, i), createAdd);
       Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
       Value factor = arith::DivFOp::create(b, b.f32(1), sum);
-      // The probability of a pair that the mask hides is 0. That of another pair with a score of -inf is NaN if the sum
-      // of its row is NaN, and otherwise 0.
+      // The probability of a pair that the mask hides is 0. The probability of any other pair with a score of -inf is
+      // NaN if the sum of its row is NaN, and otherwise 0.
       Value hidden = scores.hasMask() ? zero : createMultiply(b, zero, factor);
       Exponents exponents(b, state.max.load(b, i), scores.exponentScale());
       Value row = b.add(b.add(firstRow, b.divide(b.lane(), kLanesOfRow)), 8 * half);
@@ -606,8 +612,8 @@ void Step::giveTurn(Value number) {
 }
 
 /// Keeps the wait for products after the exponentials. NVIDIA's assembler would move the wait above them, but it moves
-/// nothing above an instruction that may end the thread. So this code ends the thread if a sum of probabilities is
-/// negative, which never happens.
+/// nothing above an instruction that may end the thread. Therefore, this code ends the thread if a sum of probabilities
+/// is negative, which never happens.
 void Step::endSoftmax() {
   Value least = arith::MinNumFOp::create(b, state.sum.load(b, 0), state.sum.load(b, 1));
   Value isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, least, b.f32(0));
@@ -639,13 +645,13 @@ void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
     for (Accumulator &accumulator : sums)
       scale(b, accumulator, change);
     storeAllSums(sums);
-    if (takesTurns) // the first warpgroup begins
+    if (takesTurns) // warpgroup 0 gets the first turn
       onlyIn(1, [&] { giveTurn(b.constant(0)); });
     return;
   }
   SmallVector<Accumulator> sums = loadAllSums();
   if (overlap == Overlap::End) {
-    if (takesTurns) // takes the last turn that was given
+    if (takesTurns) // warpgroup 0 takes the last turn, so that none is left over
       onlyIn(0, [&] { waitForTurn(b.constant(0)); });
     wide().multiply(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
     return storeAllSums(sums);
@@ -715,7 +721,7 @@ void Lowering::lower(OnlineFinishOp op) {
   auto out = cast<MemRefType>(op.getOut().getType());
   Value end = memref::DimOp::create(b, op.getOut(), 0);
   Value columnOfLane = b.multiply(b.remainder(b.lane(), kLanesOfRow), 2);
-  // Neighbouring elements, which a lane has in pairs.
+  // Whether a lane stores its pairs of neighbouring elements at once.
   bool storesPairs = out.getElementTypeBitWidth() == 16 && hasAlignedRows(op.getOut()) &&
                      state.size % kMatrixColumns == 0;
   for (int64_t block = 0; block < state.blocks(); ++block)
@@ -766,7 +772,7 @@ void Lowering::lower(OnlineFinishOp op) {
 // States that other tasks merge
 //===----------------------------------------------------------------------===//
 
-/// Copies a part of a state to memory.
+/// Lowers a copy of the maxima, sums or accumulators of a state to memory.
 LogicalResult Lowering::lowerCopy(linalg::CopyOp op) {
   Value from = op.getInputs()[0], out = op.getOutputs()[0], root = rootOf(from);
   const auto *found = llvm::find_if(states, [&](auto &entry) {
@@ -774,7 +780,8 @@ LogicalResult Lowering::lowerCopy(linalg::CopyOp op) {
            maxOfSum.lookup(root) == entry.first;
   });
   if (found == states.end())
-    return op.emitOpError() << "expected a copy of a state, got one of " << from.getType();
+    return op.emitOpError() << "expected a copy of a state in registers, got a copy of "
+                            << from.getType();
   const Fragments &state = found->second;
   ThreadBuilder b(op.getLoc(), op);
   Value end = memref::DimOp::create(b, out, 0);
@@ -818,10 +825,10 @@ LogicalResult Lowering::lowerCopy(linalg::CopyOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a sink does to the state
+// Ops that add a sink to the state
 //===----------------------------------------------------------------------===//
 
-/// An elementwise op on the maxima and sums of queries.
+/// Lowers an elementwise op on the maxima and sums of queries.
 LogicalResult Lowering::lower(linalg::LinalgOp op) {
   const Fragments *state = nullptr;
   for (Value out : op.getDpsInits()) {
@@ -834,7 +841,7 @@ LogicalResult Lowering::lower(linalg::LinalgOp op) {
     state = &found->second;
   }
   ThreadBuilder b(op.getLoc(), op);
-  // The last query of the tile replaces the missing queries after it.
+  // Rows beyond the last query of the tile repeat the last query.
   Value last = b.subtract(memref::DimOp::create(b, op.getDpsInits()[0], 0), b.constant(1));
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                         b.remainder(b.lane(), kLanesOfRow), b.constant(0));
@@ -862,7 +869,7 @@ LogicalResult Lowering::lower(linalg::LinalgOp op) {
         state->max.store(b, value, i);
         continue;
       }
-      // The sum of a query is the sum over its lanes.
+      // The sum of a query is the sum over its lanes, so only the first of these lanes gets the value.
       state->sum.store(b, arith::SelectOp::create(b, isFirst, value, b.f32(0)), i);
     }
   }

@@ -1,4 +1,4 @@
-//===- OrderKeys.cpp - keys and values in rows -----------------------------===//
+//===- OrderKeys.cpp - transpose keys and values into rows -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -7,7 +7,8 @@
 //   %rows = linalg.transpose ins(%k) outs(...) permutation = [0, 2, 1]
 //   attn.attention ins(%q, %rows, %v : ..., tensor<2x?x64xf16>, ...) with keys (b, k, d)
 //
-// Threads copy tiles of keys and values to shared memory row by row, 16 bytes at a time.
+// Threads copy tiles of keys and values to shared memory row by row, 16 bytes at a time, so the elements of a row must
+// be neighbours in memory.
 // Test: test/codegen/gpu/order-keys.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +30,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Gives operand `number`, with dimensions `row` and `column` of the attention, an order in which rows come first.
+/// Transposes operand `number` if its dimension for the loop `column` of the attention comes before that for `row`.
 static void order(AttentionOp op, unsigned number, unsigned row, unsigned column) {
   OpOperand &operand = op->getOpOperand(number);
   SmallVector<Attribute> maps(op.getIndexingMaps().getValue());

@@ -1,4 +1,4 @@
-//===- OutlineKernels.cpp - tasks as kernels of a GPU ----------------------===//
+//===- OutlineKernels.cpp - turn tasks into kernels of a GPU ---------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,10 +14,10 @@
 //       %index = nvvm.read.ptx.sreg.ctaid.x
 //       %n, %x = the fields of %context ...
 //
-// The first parameter of a kernel is the struct of captured values that tasks of CPUs also get from LowerKernelAbi; each
-// tensor map is a further parameter. Each block of threads runs one task. The declaration stays for attn.parallel_for,
-// which LowerKernelAbi lowers to a launch. attn.count_tiles is erased. In a kernel with producers, gpu.barrier becomes a
-// barrier of the other threads only.
+// The first parameter of a kernel is the struct of captured values, the same that LowerKernelAbi passes to tasks on
+// CPUs. Each tensor map is a further parameter. Each block of threads runs one task. The declaration stays for
+// attn.parallel_for, which LowerKernelAbi lowers to a launch. attn.count_tiles is erased. In a kernel with producers
+// (ProduceTiles.cpp), gpu.barrier becomes a barrier of all other threads.
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -49,10 +49,10 @@ using namespace attn;
 static constexpr unsigned kSharedSpace = 3;
 /// Swizzled tiles (TileCopies.h) begin at multiples of 1024 bytes.
 static constexpr uint64_t kSharedAlignment = 1024;
-/// The bytes of parameters of a kernel that all drivers accept.
+/// The largest size in bytes of the parameters of a kernel that all drivers accept.
 static constexpr int64_t kMostArguments = 4352;
 
-/// The bytes of a tensor map, and their alignment.
+/// The size and the alignment of a tensor map in bytes.
 static constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 
 namespace {
@@ -100,7 +100,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     copyGlobals(level, kernels);
   }
 
-  /// Copies the constant arrays that kernels read.
+  /// Copies the constant arrays that kernels read into the module of kernels.
   static void copyGlobals(ModuleOp level, gpu::GPUModuleOp kernels) {
     SymbolTable globals(level), copies(kernels);
     OpBuilder builder = OpBuilder::atBlockBegin(kernels.getBody());
@@ -210,7 +210,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     return layout.getTypeSize(context);
   }
 
-  /// Describes the tensor of `op`, an argument of the task, whose context is `context`.
+  /// The attribute for the tensor of `op`. The tensor is an argument of the task; `context` is the type of the struct
+  /// of captured values.
   static Attribute describe(nvgpu::TmaCreateDescriptorOp op, LLVM::LLVMStructType context,
                             const DataLayout &layout) {
     auto tensor = cast<BlockArgument>(op.getTensor().getDefiningOp<memref::CastOp>().getSource());

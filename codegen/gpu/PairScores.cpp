@@ -3,8 +3,9 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Most constraints of masks are linear in k. For such a constraint, a lane computes one bound for each of its queries,
-// and compares it with constants, one for each key. Bounds are clamped to what the columns can reach, so 32 bits hold
-// them for any sequence length. A constraint that is not linear, or too steep for 32 bits, is evaluated for each pair.
+// and compares the bound with constants, one for each key. A bound is clamped to the range of these constants, so 32
+// bits hold it for any sequence length. A constraint that is not linear, or too steep for 32 bits, is evaluated for
+// each pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@ static constexpr int64_t kSteepest = 1 << 20;
 
 double PairScores::exponentScale() const { return unit * llvm::numbers::log2e; }
 
-/// The first column that this lane holds of each accumulator; it holds this one and the next one.
+/// The first of the two neighbouring columns that this lane holds of each accumulator.
 static Value laneColumn(ThreadBuilder &b) { return b.multiply(b.remainder(b.lane(), 4), 2); }
 
 Value PairScores::keyAt(ThreadBuilder &b, int64_t column) const {
@@ -71,7 +72,8 @@ std::optional<int64_t> PairScores::slopeOf(const KeptSet &set, unsigned constrai
   return slope.getValue();
 }
 
-/// The value of a constraint for a pair with these coordinates. Elements that the constraint does not read may be null.
+/// The value of a constraint for a pair. `elements` has one element of each captured operand; elements that the
+/// constraint does not read may be null.
 static Value evaluate(ThreadBuilder &b, const KeptSet &set, unsigned constraint, ValueRange origin,
                       Value query, Value key, ArrayRef<Value> elements) {
   SmallVector<Value> dims(origin.drop_back(2)), symbols;
@@ -167,7 +169,7 @@ void PairScores::apply(ThreadBuilder &b, Value row, MutableArrayRef<Accumulator>
   if (isRaw() && !canHide())
     return;
   Value hidden = b.f32(-std::numeric_limits<double>::infinity());
-  // Keys beyond the tile: those of columns from `end` on.
+  // Columns from `end` on are beyond the last key of the tile.
   Value end;
   if (isPartial())
     end = b.toI32(b.subtract(memref::DimOp::create(b, key, 0), laneColumn(b)));

@@ -11,13 +11,14 @@
 
 namespace attn {
 
-/// How a tile step with queries in rows turns products K Q^T into scores, for the pairs that one lane holds.
+/// Turns the products K Q^T of a tile step with queries in rows into scores, for the pairs that one lane holds.
 ///
-/// Where the unit of max is the scale, products stay unchanged, and the scale is folded into the factor of the
-/// exponent. Otherwise the scores are computed as the op defines them.
+/// If the unit of the maxima of the step is its scale (getUnit()), the products stay unscaled, and exponentScale()
+/// contains the scale. Otherwise, the scores are those that the op defines.
 class PairScores {
 public:
-  /// `columns` is the number of columns of the accumulators of one query: at least that of the keys.
+  /// `columns` is the number of columns of the accumulators of one query. It is at least the number of keys of the
+  /// tile.
   template <typename OpTy>
   PairScores(OpTy op, int64_t columns)
       : columns(columns), captures(op.getCaptures()), origin(op.getOrigin()), region(op.getScore()),
@@ -29,17 +30,17 @@ public:
       kept = mask.kept(op.getNumBatch());
   }
 
-  /// The factor of differences of scores in exponents of two.
+  /// The factor that turns a difference of scores into the exponent of a power of 2.
   double exponentScale() const;
 
-  /// Whether some scores can be -inf: those of hidden pairs, of keys beyond the tile, or those of a region.
+  /// Whether some scores can be -inf: those of hidden pairs, of keys beyond the tile, or those that a region computes.
   bool canHide() const { return !kept.empty() || !region.empty() || isPartial(); }
   bool hasMask() const { return !kept.empty(); }
   /// Whether the probability of some pair is 0 whatever its value contains.
   bool hidesPairs() const { return !kept.empty() || isPartial(); }
 
-  /// Replaces products by scores, and by -inf where a pair is hidden. Each accumulator in `products` holds the products of
-  /// 16 queries and 8 keys. The first of the queries is query `row` of the tile.
+  /// Replaces products by scores, or by -inf where a pair is hidden. Each accumulator in `products` holds the products
+  /// of 16 queries and 8 keys. The first of the queries is query `row` of the tile.
   void apply(ThreadBuilder &b, mlir::Value row, llvm::MutableArrayRef<Accumulator> products) const;
 
 private:
@@ -49,25 +50,31 @@ private:
     return mlir::cast<mlir::MemRefType>(key.getType()).getDimSize(0) != columns;
   }
 
-  /// One query of a lane: what does not vary with the key.
+  /// The values for one query of a lane that do not vary with the key.
   struct Row {
-    mlir::Value query;                       ///< in the tile, at most the last one
-    llvm::SmallVector<mlir::Value> captures; ///< null where the element varies with the key
-    llvm::SmallVector<mlir::Value>
-        conditions; ///< of the constraints of all sets, in order; null where they vary
-    llvm::SmallVector<mlir::Value>
-        bounds; ///< i32: such a condition holds if slope * column is at least the bound
+    /// The number of the query in the tile. If operands are captured, it is at most that of the last query.
+    mlir::Value query;
+    /// One element of each captured operand; null if the element varies with the key.
+    llvm::SmallVector<mlir::Value> captures;
+    /// For each constraint of all sets, in order: an i1 that holds if the constraint does; null if it varies with the
+    /// key.
+    llvm::SmallVector<mlir::Value> conditions;
+    /// For each constraint of all sets: an i32, with which slope * column is compared; null if the constraint does not
+    /// vary with the key, or is evaluated for each pair.
+    llvm::SmallVector<mlir::Value> bounds;
   };
   Row createRow(ThreadBuilder &b, mlir::Value row) const;
   mlir::Value createCapture(ThreadBuilder &b, unsigned capture, mlir::Value row,
                             mlir::Value column) const;
-  /// The key of the tile in column `column` of the accumulators of this lane, which exists.
+  /// The number in the tile of the key in column `column`, counted from the first column of this lane. Beyond the last
+  /// key, it is that of the last key.
   mlir::Value keyAt(ThreadBuilder &b, int64_t column) const;
   mlir::Value createRegion(ThreadBuilder &b, mlir::Value score, const Row &row, mlir::Value column,
                            mlir::ValueRange elements) const;
   mlir::Value createKept(ThreadBuilder &b, const Row &row, int64_t column, mlir::Value key,
                          mlir::ValueRange elements) const;
-  /// The slope of a constraint in k; none if one of its symbols varies with k.
+  /// The slope of a constraint in k. None if the constraint is not linear in k or too steep, or if one of its symbols
+  /// varies with k.
   std::optional<int64_t> slopeOf(const KeptSet &set, unsigned constraint) const;
 
   int64_t columns;

@@ -2,6 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
+// A task is a unit of parallel work, such as the attention of one tile of queries. On a GPU, one block of threads runs
+// a task, and each task function becomes a kernel.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_CODEGEN_GPU_PASSES_TD
@@ -43,7 +46,7 @@ def LaunchOps : Pass<"attn-gpu-launch-ops", "::mlir::func::FuncOp"> {
 }
 
 def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
-  let summary = "give each task the threads that run it";
+  let summary = "choose the number of threads that run each task";
   let description = [{
     Writes `attn.launch` on the functions that `attn.parallel_for` calls. For the IR before and after, see the header of
     `codegen/gpu/AssignThreads.cpp`.
@@ -51,7 +54,7 @@ def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
 }
 
 def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::func::FuncOp"> {
-  let summary = "let separate warps copy the tiles of attention steps to shared memory";
+  let summary = "copy the tiles of attention steps to shared memory by separate warps";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/ProduceTiles.cpp`.
   }];
@@ -61,7 +64,7 @@ def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::func::FuncOp"> {
 }
 
 def StageTiles : Pass<"attn-gpu-stage-tiles", "::mlir::func::FuncOp"> {
-  let summary = "copy the tiles of attention steps to shared memory, one step ahead";
+  let summary = "copy the tiles of attention steps to shared memory, one step before they are used";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/StageTiles.cpp`.
   }];
@@ -134,7 +137,7 @@ def OutlineKernels : Pass<"attn-gpu-outline-kernels", "::mlir::ModuleOp"> {
 }
 
 def MathToIntrinsics : Pass<"attn-gpu-math-to-intrinsics", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "lower sqrt, fma, max and the like to intrinsics of LLVM";
+  let summary = "lower sqrt, fma, max and similar functions to intrinsics of LLVM";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/MathToIntrinsics.cpp`.
   }];

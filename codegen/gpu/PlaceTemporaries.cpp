@@ -1,4 +1,4 @@
-//===- PlaceTemporaries.cpp - registers or shared memory -------------------===//
+//===- PlaceTemporaries.cpp - registers or shared memory for temporaries ---===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -11,9 +11,10 @@
 //     %bytes = memref.alloca() : memref<8192xi8, #gpu.address_space<workgroup>>
 //     %t = memref.view %bytes[0] : .. to memref<64x64xbf16, #gpu.address_space<workgroup>>
 //
-// A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements.
-// States of online softmaxes are such buffers, unless they are merged from others, and so is the scratch of their steps,
-// which disappears when the steps are lowered.
+// A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements. The
+// pass places the states of online softmaxes in registers, except states into which attn.online_merge merges others. It
+// also places the scratch buffers of steps there; these disappear when the steps are lowered. All other temporaries of
+// a task lie in shared memory.
 // Test: test/codegen/gpu/place-temporaries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -57,7 +58,7 @@ static bool belongsToRegisters(memref::AllocOp alloc) {
   return !isMerged && (isState || !isRead);
 }
 
-/// Gives `value`, and the views of it, the memory space.
+/// Sets the memory space of `value` and of its views.
 static void setSpace(Value value, Attribute space) {
   auto type = cast<MemRefType>(value.getType());
   value.setType(MemRefType::Builder(type).setMemorySpace(space));
@@ -108,7 +109,7 @@ struct PlaceTemporaries : attn::impl::PlaceTemporariesBase<PlaceTemporaries> {
   void runOnOperation() override {
     WalkResult placed = getOperation().walk([&](memref::AllocOp alloc) -> WalkResult {
       if (!alloc->getParentOfType<scf::ForallOp>())
-        return WalkResult::advance(); // a temporary of the call
+        return WalkResult::advance(); // attn-plan-workspace places temporaries outside of tasks
       if (belongsToRegisters(alloc))
         return placeInRegisters(alloc);
       return placeInSharedMemory(alloc);

@@ -1,10 +1,10 @@
-//===- ProduceTiles.cpp - warps that copy tiles for the others --------------===//
+//===- ProduceTiles.cpp - copy tiles by separate warps ----------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 256>} {
 //     scf.for %j = %lo to %full_hi step %c128 { attn.online_step ins(%q, %k[%j, 128 rows], %v[%j, 128 rows]) ... }
-//     scf.for %j = %full_hi to %hi step %c128 { attn.online_step ins(%q, %k[%j, %n rows], %v[%j, %n rows]) ... mask(M) }
+//     scf.for %j = %full_hi to %hi step %c128 { attn.online_step ins(%q, %k[%j, %n rows], %v[%j, %n rows]) .. mask(M) }
 // becomes
 //   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 256, producers = 128>} {
 //     %map = nvgpu.tma.create.descriptor %k box[128, 64]        // a tensor map; another one for %v
@@ -17,7 +17,8 @@
 //       scf.if %lo < %full_hi {
 //         wait for %k, attn.online_step {attn.overlap = #attn.overlap<begin>}, release %k
 //         scf.for %j = %lo + %c128 to %full_hi step %c128 {
-//           wait for %k, and for %v of the step before, attn.online_step {attn.overlap = #attn.overlap<middle>}, release both
+//           wait for %k, and for %v of the step before, attn.online_step {attn.overlap = #attn.overlap<middle>}
+//           release both
 //         }
 //         wait for %v, attn.online_step {attn.overlap = #attn.overlap<end>}, release %v
 //       }
@@ -28,7 +29,8 @@
 // the tile before, and `middle` does both: the softmax of a tile then overlaps with products. Masked steps and steps on
 // partial tiles do not overlap.
 //
-// A step outside of loops is one copy of the producer. Attentions with tiles of the same shape share memory.
+// For a step outside of loops, the producer copies one tile of each tensor. Attentions that read tiles of the same
+// shapes from the same tensors share buffers in shared memory.
 //
 // The pass handles a task if wgmma computes all its attentions, and if TMA can copy all their keys and values from
 // arguments that the task does not write, at offsets that the producer can compute. StageTiles handles all other tasks.
@@ -57,32 +59,33 @@ namespace attn {
 
 using namespace attn;
 
-/// A multiprocessor has 65536 registers: 512 for each of 128 threads. A thread of the producers keeps 24; the consumers
-/// divide the rest. setmaxnreg takes multiples of 8.
+/// A multiprocessor has 65536 registers, which are 512 for each of the 128 threads of a warpgroup. The warpgroups
+/// divide these 512 among them: a thread of the producers keeps 24, and the consumers get equal parts of the rest.
+/// setmaxnreg takes multiples of 8.
 static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
 
 namespace {
-/// A tile of an argument of the task: rows of whole columns.
+/// A tile that consists of some rows, with all columns, of an argument of the task.
 struct Box {
   BlockArgument tensor;
-  /// The coordinates of the first element, by dimension: each is the sum of the offsets of views.
+  /// The coordinates of the first element of the tile. Each coordinate is the sum of the offsets of several views.
   SmallVector<SmallVector<OpFoldResult, 2>> offsets;
   unsigned rowDim;
 
-  /// None if `tile` is no such box, or if rows do not begin at multiples of 16 bytes.
+  /// Returns none if `tile` is no such box, or if its rows do not begin at multiples of 16 bytes.
   static std::optional<Box> find(func::FuncOp function, Value tile);
 };
 
-/// Loops, and other ops with steps, whose tiles have the same shapes.
+/// Loops, and other ops with steps, whose tiles have the same shapes and come from the same tensors.
 struct Group {
   SmallVector<Operation *> ops;
   StepTiles first;                        ///< the first step
-  int64_t keys;                           ///< the most keys of a tile
-  SmallVector<TilePipeline, 2> pipelines; ///< of keys, and of values
+  int64_t keys;                           ///< the largest number of keys of a tile
+  SmallVector<TilePipeline, 2> pipelines; ///< one of keys, and one of values
   SmallVector<Value, 2> maps, turns;
   StagedTile queries;
-  Value lastQuery = {}, stagedQuery = {}; ///< what `queries` contains, and the view of it
-  bool overlaps = false; ///< whether a loop before overlaps products with a softmax
+  Value lastQuery = {}, stagedQuery = {}; ///< the tile that `queries` contains, and its view there
+  bool overlaps = false; ///< whether an earlier loop overlaps products with a softmax
 };
 
 class Producing {
@@ -110,9 +113,9 @@ private:
   func::FuncOp function;
   SmallVector<Chain> &chains;
   int64_t threads;
-  ThreadBuilder top; ///< before the branch of the producers
+  ThreadBuilder top; ///< inserts before the branch between producers and consumers
   SmallVector<Group, 0> groups;
-  SmallVector<std::pair<Operation *, unsigned>> order; ///< all ops with steps, and their groups
+  SmallVector<std::pair<Operation *, unsigned>> order; ///< ops with steps, numbers of groups
 };
 } // namespace
 
@@ -127,7 +130,7 @@ std::optional<Box> Box::find(func::FuncOp function, Value tile) {
       return std::nullopt;
     llvm::SmallBitVector dropped = view.getDroppedDims();
     SmallVector<SmallVector<OpFoldResult, 2>> offsets;
-    SmallVector<unsigned> kept; // of the source, by dimension of the view
+    SmallVector<unsigned> kept; // for each dimension of the view, that of the source
     for (auto [dim, offset] : llvm::enumerate(view.getMixedOffsets())) {
       offsets.emplace_back();
       if (!isConstantIntValue(offset, 0))
@@ -170,8 +173,8 @@ bool Producing::isWritten(BlockArgument argument) {
   return walk.wasInterrupted();
 }
 
-/// Whether the producers can compute `value` too: from arguments of the task, without anything that it writes. `loop` is
-/// null, or the loop around the value.
+/// Whether the producers can also compute `value`. They can if it depends only on arguments of the task, and on no
+/// memory that the task writes. `loop` is the loop around the value, or null.
 bool Producing::canClone(Value value, scf::ForOp loop) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner() == &function.front() || (loop && argument == loop.getInductionVar());
@@ -195,7 +198,8 @@ bool Producing::canProduce(Operation *op) {
                             [&](Value bound) { return canClone(bound, scf::ForOp()); }))
     return false;
   return llvm::all_of(findSteps(op), [&](const StepTiles &step) {
-    // A turn of the producer is one iteration of the loop. Probabilities would need a second ring of tiles.
+    // In each iteration of the loop, the producer copies one tile of keys and one tile of values. For steps without
+    // values, which compute probabilities, it would need another pipeline.
     if (!step.value || step.op->getParentOfType<scf::ForOp>() != loop)
       return false;
     return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
@@ -237,7 +241,7 @@ Value Producing::createMap(const Box &box, const SharedTile &tile) {
       .getResult(0);
 }
 
-/// The shapes of the tiles of a step, without the numbers of keys.
+/// Whether the tiles of two steps have the same shapes, except for the numbers of keys.
 static bool haveSameTiles(const StepTiles &a, const StepTiles &b) {
   auto same = [](OpOperand *x, OpOperand *y) {
     auto of = cast<MemRefType>(x->get().getType()), to = cast<MemRefType>(y->get().getType());
@@ -247,7 +251,7 @@ static bool haveSameTiles(const StepTiles &a, const StepTiles &b) {
          same(a.value, b.value);
 }
 
-/// The tensors that a step reads tiles of.
+/// Whether two steps read tiles of the same tensors.
 static bool haveSameTensors(func::FuncOp function, const StepTiles &a, const StepTiles &b) {
   auto tensors = [&](const StepTiles &step) {
     return llvm::map_to_vector(step.keyAndValue(), [&](OpOperand *operand) {
@@ -272,7 +276,7 @@ void Producing::makeGroups() {
     }
 }
 
-/// Emits the copies for one turn of `op`; `mapping` has the replacement for the variable of its loop.
+/// Emits the copies of the tiles for one iteration of `op`. `mapping` has the replacement for the loop variable.
 void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping) {
   for (auto [i, operand] : llvm::enumerate(findSteps(op).front().keyAndValue())) {
     Box box = *Box::find(function, operand->get());
@@ -289,7 +293,7 @@ void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMappi
   }
 }
 
-/// Emits the code of the thread that copies, op after op.
+/// Emits the code of the thread that copies tiles, for all ops in order.
 void Producing::produce(ThreadBuilder &b) {
   IRMapping mapping;
   for (auto [op, number] : order) {
@@ -309,7 +313,8 @@ void Producing::produce(ThreadBuilder &b) {
   }
 }
 
-/// The step of `loop`, if its body has nothing else, no pair of it is hidden, and its tile has `keys` keys.
+/// The step of `loop`. Null if the body of the loop has other side effects, if the step has a mask, or if its tile does
+/// not have `keys` keys.
 static OnlineStepOp findPlainStep(scf::ForOp loop, int64_t keys) {
   OnlineStepOp plain;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -393,7 +398,7 @@ void Producing::consume(Operation *op, Group &group) {
   Value query = cloneSlice(b, findSteps(op).front().query->get(), op, mapping);
   if (query != group.lastQuery) {
     if (group.lastQuery)
-      gpu::BarrierOp::create(b); // other warps may still read the queries before
+      gpu::BarrierOp::create(b); // other warps may still read the previous queries
     group.lastQuery = query;
     group.stagedQuery = copyQueries(b, query, group.queries, threads);
     NVVM::CpAsyncCommitGroupOp::create(b);
@@ -401,7 +406,7 @@ void Producing::consume(Operation *op, Group &group) {
   }
   auto loop = dyn_cast<scf::ForOp>(op);
   if (loop && findPlainStep(loop, group.keys)) {
-    if (group.overlaps) // the warpgroups begin to take turns anew
+    if (group.overlaps) // after this barrier, the warpgroups begin to take turns anew
       gpu::BarrierOp::create(b);
     group.overlaps = true;
     return overlap(loop, group);
@@ -414,7 +419,7 @@ void Producing::consume(Operation *op, Group &group) {
 
 void Producing::run() {
   Operation *first = &function.front().front(), *end = function.front().getTerminator();
-  // Allocate memory of all threads and barriers before the branch.
+  // Before the branch, allocate the barriers and the memory that all threads use.
   makeGroups();
   for (Group &group : groups) {
     const StepTiles &step = group.first;
@@ -436,7 +441,7 @@ void Producing::run() {
       pipeline.initialize(start, threads / kWarp);
   NVVM::FenceMbarrierInitOp::create(start);
   showToWarpgroups(start);
-  NVVM::Barrier0Op::create(top); // of all threads, unlike gpu.barrier
+  NVVM::Barrier0Op::create(top); // waits for all threads; gpu.barrier waits for consumers only
 
   // The consumers run all other code.
   auto branch = scf::IfOp::create(top, top.isLess(thread, producer), /*withElseRegion=*/true);
@@ -446,7 +451,7 @@ void Producing::run() {
   ThreadBuilder consumer(function.getLoc(), OpBuilder::atBlockBegin(&consumers)),
       others(function.getLoc(), OpBuilder::atBlockBegin(branch.elseBlock()));
   int64_t warpgroups = threads / kWarp / kWarpgroupWarps;
-  if (warpgroups > 1) { // otherwise, all threads may have the most registers
+  if (warpgroups > 1) { // otherwise, every thread may have the largest number of registers
     NVVM::SetMaxRegisterOp::create(others, kProducerRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
     NVVM::SetMaxRegisterOp::create(

@@ -1,4 +1,4 @@
-//===- ProductToFragments.cpp - products of matrices in a task -------------===//
+//===- ProductToFragments.cpp - lower matrix products of tasks -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,9 +14,10 @@
 //     }
 //     %y += %sums
 //
-// The blocks of four warps form two rows and two columns or, if the warps multiply together (WarpgroupMultiply.h), four
-// rows. Unit loops are dropped. The pass leaves alone products whose loops are not one row, one column and one sum;
-// DistributeLoops gives each of their outputs a thread.
+// The blocks of the four warps form two rows and two columns or, if the warps multiply together (WarpgroupMultiply.h),
+// four rows. Loops with one iteration are ignored. A product remains unchanged if its other loops are not one over
+// rows, one over columns and one over the terms of the sum; DistributeLoops then computes each element of its output by
+// one thread.
 // Test: test/codegen/gpu/product-to-fragments.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -42,7 +43,7 @@ namespace attn {
 using namespace attn;
 
 namespace {
-/// An operand as a matrix: the dimensions of its two loops; all others have one element.
+/// An operand as a matrix. `rows` and `columns` are its two dimensions that can have more than one element.
 struct Matrix {
   Value buffer;
   unsigned rows = 0, columns = 0;
@@ -60,8 +61,8 @@ struct Product {
   Matrix left;          // (m, k)
   Matrix right;         // (n, k) or (k, n)
   Matrix out;           // (m, n) or (n, m)
-  bool isRightInRows;   // k, n
-  bool isOutTransposed; // n, m
+  bool isRightInRows;   // whether `right` is (k, n)
+  bool isOutTransposed; // whether `out` is (n, m)
 };
 
 class Lowering {
@@ -109,8 +110,8 @@ private:
   Type element;
   MatrixMultiply multiply;
   bool isByWarpgroups;
-  int64_t rows, vectors;            // of a warp's block
-  int64_t warpRows, columns, depth; // of a tile: rows of warps, columns, products of each sum
+  int64_t rows, vectors;            // of the block of a warp
+  int64_t warpRows, columns, depth; // of a tile: rows of warps, columns, products in each sum
   SharedTile leftTile, rightTile;
   Value leftTiles, rightTiles, sums, numRows, numColumns, numProducts;
 };
@@ -165,7 +166,7 @@ std::optional<Product> Product::match(linalg::LinalgOp op) {
     };
     result.rows = *position(first);
     result.columns = *position(second);
-    // The dimension of rows must come first, so that a part of the matrix has its rows in this order.
+    // The dimension of rows must come first, so that a view of a part of the matrix has rows and columns in this order.
     if (result.rows > result.columns)
       return std::nullopt;
     return result;
@@ -296,7 +297,8 @@ void Lowering::runTile(ThreadBuilder &b, Value row, Value column) {
 }
 
 void Lowering::run() {
-  // Tiles that begin at a multiple of their size have whole rows, so only rows and columns beyond the end need zeros.
+  // The tiles have no padding that must be cleared, because their numbers of columns are multiples of 16. Copies set
+  // rows and columns beyond the end of a matrix to zero.
   leftTiles = leftTile.allocate(top, 2);
   rightTiles = rightTile.allocate(top, 2);
   sums = memref::AllocaOp::create(top, MemRefType::get({place(blocks(), 0, 0)}, top.getF32Type()));

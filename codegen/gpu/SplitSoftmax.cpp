@@ -1,4 +1,4 @@
-//===- SplitSoftmax.cpp - softmaxes outside of attention -------------------===//
+//===- SplitSoftmax.cpp - split softmaxes outside of attention -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- StageTiles.cpp - tiles of keys and values in shared memory ----------===//
+//===- StageTiles.cpp - copy tiles to shared memory ------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -15,8 +15,8 @@
 //   wait for the copies of this thread
 //
 // Tiles of keys and values are double-buffered: while one step computes, the copies of the next tile run. Rows beyond
-// the last key are zeros. Loops are handled together if each begins where the one before ends. A step outside such a
-// loop waits for its own tile.
+// the last key are zeros. Loops are handled together if each begins at the upper bound of the loop before. A step
+// outside of such a loop waits for its own tile.
 // Test: test/codegen/gpu/stage-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -41,7 +41,7 @@ using namespace attn;
 
 namespace {
 
-/// Copies of the tiles of one chain.
+/// Emits the copies of the tiles of one chain (Chains.h).
 class Staging {
 public:
   Staging(func::FuncOp function, Chain &chain)
@@ -52,8 +52,8 @@ public:
   LogicalResult run();
 
 private:
-  /// Returns `count` rows of `operand`, a tile in a step of `loop`, and the number of them that exist. The rows begin
-  /// where the tile begins when the loop variable is `first`.
+  /// Returns a view of `count` rows of `operand`, a tile of a step in `loop`, and the number of these rows that exist.
+  /// The rows begin where the tile begins if the loop variable is `first`.
   std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, scf::ForOp loop, Value first,
                                  int64_t count);
   void copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn);
@@ -64,8 +64,8 @@ private:
   Chain &chain;
   int64_t threads;
   bool isByWarpgroups = false;
-  SmallVector<StagedTile, 2> tiles; // of keys, and of values
-  Value query;                      // the staged tile
+  SmallVector<StagedTile, 2> tiles; // one of keys, and one of values
+  Value query;                      // the tile of queries in shared memory
 };
 
 } // namespace
@@ -143,7 +143,7 @@ LogicalResult Staging::run() {
     wait(b);
     replaceOperands(chain.ops.front(), zero);
     b.setInsertionPointAfter(chain.ops.front());
-    gpu::BarrierOp::create(b); // from here on, other threads may overwrite the tiles
+    gpu::BarrierOp::create(b); // after it, other threads may overwrite the tiles
     return success();
   }
   for (unsigned i = 0; i < chain.ops.size(); ++i) {

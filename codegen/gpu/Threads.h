@@ -18,11 +18,12 @@
 
 namespace attn {
 
-/// Threads of a warp.
+/// The number of threads of a warp.
 inline constexpr int64_t kWarp = 32;
 
-/// The numbers of the barriers of a block of threads. Barrier 0 is for all threads, and 1 for those that do not only copy.
-/// From 2 on, each of their warpgroups has one for votes; from 10 on, one for its turn to start products.
+/// The numbers of the barriers of a block of threads. All threads wait at barrier 0. The consumers, which are the
+/// threads that do not only copy, wait at barrier 1. Each warpgroup of consumers has a barrier for votes, from 2 on,
+/// and a barrier for its turn to start products, from 10 on.
 inline constexpr int64_t kConsumerBarrier = 1, kFirstWarpgroupBarrier = 2, kFirstTurnBarrier = 10;
 
 /// A builder with short forms for index arithmetic, constants and the numbers of thread, lane and warp. All values are
@@ -80,7 +81,7 @@ inline mlir::LLVM::InlineAsmOp createAssembly(ThreadBuilder &b, mlir::TypeRange 
                                          /*operand_attrs=*/mlir::ArrayAttr());
 }
 
-/// 2^x, for x of f32.
+/// 2^x for an f32 `x`.
 inline mlir::Value createExp2(ThreadBuilder &b, mlir::Value x) {
   return mlir::LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
                                              b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
@@ -94,8 +95,8 @@ inline mlir::Value createIsLowest(ThreadBuilder &b, mlir::Value x) {
                                      b.f32(-std::numeric_limits<double>::infinity()));
 }
 
-/// Returns the i32 `value` so that LLVM cannot tell that it is the same in each iteration of a loop. Otherwise LLVM
-/// would compute all addresses that depend on it before the loop, and they would take more registers than there are.
+/// Returns the i32 `value` by an instruction that LLVM cannot move out of a loop. Otherwise, LLVM would compute all
+/// addresses that depend on the value before the loop, and these addresses would take more registers than there are.
 inline mlir::Value createOpaque(ThreadBuilder &b, mlir::Value value) {
   return createAssembly(b, b.getI32Type(), value, "mov.b32 $0, $1;", "=r,r").getResult(0);
 }
@@ -117,7 +118,7 @@ inline bool isTaskOfThreads(mlir::func::FuncOp function) {
   return !function.isDeclaration() && function->hasAttr(AttnDialect::kLaunchAttr);
 }
 
-/// The threads that run task `function`.
+/// The number of threads that run the task `function`, without producers.
 inline int64_t getThreads(mlir::func::FuncOp function) {
   return function->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr).getThreads();
 }

@@ -54,7 +54,7 @@ bool attn::isSwizzled(Value tile) {
 }
 
 namespace {
-/// The elements of `stages` tiles by stage, row and column.
+/// Gives access to the elements of several tiles by stage (the number of the tile), row and column.
 struct TileElements {
   TileElements(ThreadBuilder &b, const SharedTile &tile, Value tiles) : tile(tile), memory(tiles) {
     if (tile.isSwizzled)
@@ -131,7 +131,7 @@ void SharedTile::copy(ThreadBuilder &b, Value source, Value validRows, Value val
     int64_t inRow = columns / chunk();
     forEachOfThread(b, rows * inRow, threads, /*unrolls=*/true, [&](Value number) {
       Value row = b.divide(number, inRow), column = b.multiply(b.remainder(number, inRow), chunk());
-      // What is not valid is not read, so its address need not be valid.
+      // A copy of no elements reads nothing, so its source address may lie outside of the buffer.
       Value count =
           arith::SelectOp::create(b, isValid(row, column), b.constant(chunk()), b.constant(0));
       nvgpu::DeviceAsyncCopyOp::create(b, nvgpu::DeviceAsyncTokenType::get(b.getContext()),

@@ -14,13 +14,14 @@ namespace attn {
 /// The columns of a block of a swizzled tile: 128 bytes of 16-bit elements.
 inline constexpr int64_t kSwizzledColumns = 64;
 
-/// A tile in shared memory: `rows` of `columns` elements, padded with zeros to a multiple of 16 elements, as products of
-/// matrices need. The order of elements is free of bank conflicts where 16 bytes of 8 neighbouring rows are read at once:
-/// - For mma.sync, rows lie one after the other with 16 unused bytes between them, so that their pitch is an odd number of
-///   units of 16 bytes.
-/// - For wgmma, which needs the layout that the PTX manual calls 128-byte swizzling, a tile is split into blocks of 64
-///   columns, one after the other. Row r of a block has 128 bytes, as eight units of 16 bytes: unit u is at place u xor
-///   (r mod 8). The elements have 16 bits.
+/// A tile in shared memory. It has `rows` rows of `columns` elements, each padded with zeros to a multiple of 16
+/// elements, because matrix instructions read that many. The layout avoids bank conflicts when 16 bytes of each of 8
+/// neighbouring rows are read at once:
+/// - For mma.sync, rows lie one after the other with 16 unused bytes between them, so that their pitch is an odd number
+///   of units of 16 bytes.
+/// - wgmma needs the layout that the PTX manual calls 128-byte swizzling: a tile is split into blocks of 64 columns,
+///   one after the other. Row r of a block has 128 bytes, which are eight units of 16 bytes, and unit u is at place u
+///   xor (r mod 8). The elements have 16 bits.
 struct SharedTile {
   int64_t rows, columns;
   mlir::Type element;
@@ -38,12 +39,13 @@ struct SharedTile {
   /// Tile `stage` of `tiles`, with `rows` rows and without the padding.
   mlir::Value view(ThreadBuilder &b, mlir::Value tiles, mlir::Value stage,
                    mlir::OpFoldResult rows) const;
-  /// Emits code with which all `threads` write the zeros of the padding of all `stages`.
+  /// Emits code in which `threads` threads together write zeros to the padding of `stages` tiles.
   void clearPadding(ThreadBuilder &b, mlir::Value tiles, int64_t stages, int64_t threads) const;
-  /// Copies the first `validRows` rows and `validColumns` columns of `source` to tile `stage`, by all `threads`, and
-  /// sets the other elements to zero. Null: all columns are valid. The copies end when the thread waits for its
-  /// asynchronous copies; the tile is complete when all threads have waited. `isAligned` tells that rows begin at
-  /// multiples of 16 bytes, and that the number of valid columns is a multiple of the elements in 16 bytes.
+  /// Emits code in which `threads` threads together copy the first `validRows` rows and `validColumns` columns of
+  /// `source` to tile `stage`, and set the other elements to zero. If `validColumns` is null, all columns are valid.
+  /// The copies of a thread end when it waits for its asynchronous copies; the tile is complete when all threads have
+  /// waited. `isAligned` says that rows begin at multiples of 16 bytes, and that the number of valid columns is a
+  /// multiple of the number of elements in 16 bytes.
   void copy(ThreadBuilder &b, mlir::Value source, mlir::Value validRows, mlir::Value validColumns,
             bool isAligned, mlir::Value tiles, mlir::Value stage, int64_t threads) const;
 };
@@ -55,16 +57,17 @@ mlir::Value createSwizzledPlace(ThreadBuilder &b, int64_t rows, mlir::Value row,
 /// Whether `tile` is a view of a buffer in shared memory with attribute attn.swizzled.
 bool isSwizzled(mlir::Value tile);
 
-/// Whether `buffer` is in global memory, and the address of every row is a multiple of 16. The runtime checks that
-/// the address of each input and output is one.
+/// Whether `buffer` is in global memory, and the address of every row is a multiple of 16. The runtime checks that the
+/// address of each input and output is a multiple of 16.
 bool hasAlignedRows(mlir::Value buffer);
 
-/// Distributes the numbers below `count` among the threads, and runs `body` on each.
+/// Emits code that distributes the numbers below `count` among the threads, and runs `body` for each number. With
+/// `unrolls`, the code has no loop.
 void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
                      llvm::function_ref<void(mlir::Value)> body);
 
-/// Waits for the asynchronous copies of this thread, then for all threads of the block. With `toWarpgroups`, wgmma
-/// reads the copies.
+/// Emits code that waits for the asynchronous copies of this thread, then for all threads of the block. `toWarpgroups`
+/// must be true if wgmma reads the copies.
 void waitForCopies(ThreadBuilder &b, bool toWarpgroups);
 
 } // namespace attn

@@ -31,7 +31,7 @@ TilePipeline::TilePipeline(ThreadBuilder &top, Value operand, int64_t rows)
     : tile(makeTile(operand, rows)), tiles(tile.allocate(top, kStages)),
       full(allocateBarriers(top)), empty(allocateBarriers(top)) {}
 
-/// The address of an element of `buffer`, in shared memory, which is `bytes` behind the first one.
+/// The address `bytes` bytes behind the first element of `buffer`, which is in shared memory.
 static Value addressOf(ThreadBuilder &b, Value buffer, Value bytes) {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
   Value number = arith::IndexCastOp::create(b, b.getI64Type(), b.add(address, bytes));
@@ -64,7 +64,7 @@ void TilePipeline::waitFor(ThreadBuilder &b, Value barriers, Value turn, int64_t
   Value number = memref::LoadOp::create(b, turn, ValueRange{});
   Value place = barrier(b, barriers, b.remainder(number, kStages));
   Value phase = b.toI32(b.remainder(b.add(b.divide(number, kStages), add), 2));
-  // The instruction waits for a while, and tells whether the phase is over.
+  // The instruction waits for a limited time, and returns whether the phase is over.
   auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard guard(b);
   b.createBlock(&loop.getBefore());
@@ -78,7 +78,8 @@ void TilePipeline::waitFor(ThreadBuilder &b, Value barriers, Value turn, int64_t
 
 void TilePipeline::produce(ThreadBuilder &b, Value turn, Value map,
                            ArrayRef<Value> coordinates) const {
-  // A new barrier is in phase 0; the phase before counts as over.
+  // A new barrier is in phase 0, and the phase before counts as over. The first wait for each stage therefore ends at
+  // once.
   waitFor(b, empty, turn, /*add=*/1);
   Value stage = stageOf(b, turn), arrival = barrier(b, full, stage);
   int64_t blocks = tile.pitch() / kSwizzledColumns;

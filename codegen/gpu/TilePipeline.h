@@ -2,11 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// One thread, the producer, copies boxes of a tensor to a circular buffer of tiles in shared memory; the warps that
-// compute, the consumers, read them. Each stage of the buffer has two barriers in shared memory (PTX manual,
-// "mbarrier"): `full`, at which the copy arrives, and `empty`, at which each warp of the consumers arrives when it has
-// read the tile. Tile n, here called turn n, uses stage n mod kStages, and waits for phase n / kStages of the barriers
-// of that stage. Only the parity of a phase is tested.
+// One thread, the producer, copies boxes of a tensor to a circular buffer of tiles in shared memory. The warps that
+// compute, the consumers, read the tiles. Each stage of the buffer has two barriers in shared memory (PTX manual,
+// "mbarrier"): `full`, at which the copy arrives, and `empty`, at which each consumer warp arrives when it has read the
+// tile. Turn n is the use of tile n. It uses stage n mod kStages, and waits for phase n / kStages of the barriers of
+// this stage. Only the parity of a phase is tested.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,14 @@ namespace attn {
 
 class TilePipeline {
 public:
-  /// The tiles of a ring.
+  /// The number of tiles in the circular buffer.
   static constexpr int64_t kStages = 2;
 
-  /// A ring of tiles like `operand` with `rows` rows, allocated at `top`.
+  /// Allocates, at `top`, a circular buffer of tiles like `operand` with `rows` rows.
   TilePipeline(ThreadBuilder &top, mlir::Value operand, int64_t rows);
 
-  /// Emits code for one thread, which must run before other threads use the barriers. `warps` warps consume each tile.
+  /// Emits code that initializes the barriers. One thread must run it before other threads use the barriers. `warps`
+  /// warps consume each tile.
   void initialize(ThreadBuilder &b, int64_t warps) const;
 
   /// Emits code for a thread that counts its turns in `turn`: it waits until the tile of this turn is empty, and starts
@@ -37,10 +38,10 @@ public:
   void wait(ThreadBuilder &b, mlir::Value turn) const;
   /// The tile of this turn, with `rows` rows.
   mlir::Value view(ThreadBuilder &b, mlir::Value turn, mlir::OpFoldResult rows) const;
-  /// Tells the producer that this warp has read the tile, and goes on to the next turn.
+  /// Emits code that signals to the producer that this warp has read the tile, and increments `turn`.
   void release(ThreadBuilder &b, mlir::Value turn) const;
 
-  /// A counter of turns for each thread, in a register.
+  /// Creates a counter of turns that each thread has in a register.
   static mlir::Value createTurn(ThreadBuilder &top);
 
   const SharedTile &getTile() const { return tile; }
@@ -48,7 +49,7 @@ public:
 private:
   mlir::Value stageOf(ThreadBuilder &b, mlir::Value turn) const;
   mlir::Value barrier(ThreadBuilder &b, mlir::Value barriers, mlir::Value stage) const;
-  /// Waits until the phase of `turn` plus `add` of a barrier is over.
+  /// Emits code that waits until phase `turn` / kStages + `add` of the barrier of this turn is over.
   void waitFor(ThreadBuilder &b, mlir::Value barriers, mlir::Value turn, int64_t add) const;
 
   SharedTile tile;

@@ -1,4 +1,4 @@
-//===- WarpgroupMultiply.cpp - products of matrices of four warps ----------===//
+//===- WarpgroupMultiply.cpp - multiply matrices with four warps -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,8 +9,8 @@
 // - bits 62 and 63: 1, for swizzling by 128 bytes.
 //
 // MLIR's nvvm.wgmma.mma_async does not accept a left factor in registers, so the instructions are inline assembly. One
-// statement issues all instructions of a product. If nothing overlaps with the product, the same statement also waits for
-// it, so that LLVM never sees accumulators whose products still run.
+// statement issues all instructions of a product. If nothing overlaps with the product, the same statement also waits
+// for it, so that LLVM cannot use accumulators whose products still run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +25,9 @@
 using namespace mlir;
 using namespace attn;
 
-/// The bytes of a row of a block of a swizzled tile, of 8 such rows, and of a unit of descriptions.
+/// The bytes of a row of a block of a swizzled tile, of 8 such rows, and of the unit of the numbers in descriptions.
 static constexpr int64_t kRowBytes = 128, kGroupBytes = 8 * kRowBytes, kUnit = 16;
-/// The units that an address in a description can tell apart.
+/// An address in a description is the number of units modulo this number.
 static constexpr int64_t kMostUnits = 1 << 14;
 
 bool attn::multipliesByWarpgroups(GpuAttr gpu, Type element, int64_t warps, int64_t rows,
@@ -44,7 +44,7 @@ Value WarpgroupMultiply::describe(ThreadBuilder &b, Value tile, Value offset) co
   address = b.add(b.add(address, b.multiply(metadata.getOffset(), 2)), offset);
   Value units = b.toI32(b.remainder(b.divide(address, kUnit), kMostUnits));
   Value low = arith::OrIOp::create(b, units, b.i32(blockBytes / kUnit << 16));
-  return createOpaque(b, low); // the descriptions of a tile differ by constants
+  return createOpaque(b, low); // all descriptions of a tile are `low` plus constants
 }
 
 /// The description of a factor that begins `bytes` behind the factor whose description has the lower half `low`.
@@ -82,7 +82,8 @@ static std::string operandNames(int64_t first, int64_t count) {
   return names;
 }
 
-/// A piece of inline assembly with results `sums`. Its operands are `before`, the same registers, and `others`.
+/// Emits inline assembly with the results `sums`. Its operands are `before`, in the same registers as the results, and
+/// `others`.
 static void createProducts(ThreadBuilder &b, const std::string &text, ArrayRef<Value> before,
                            ArrayRef<Value> others, MutableArrayRef<Accumulator> sums) {
   int64_t count = int64_t(sums.size()) * 4;
@@ -110,7 +111,8 @@ static SmallVector<Value> flatten(ArrayRef<Accumulator> sums) {
   return values;
 }
 
-/// One instruction for each pair of `left`, with `registers` registers each, and `right`.
+/// Emits one instruction for each right factor and the left factor with the same number. A left factor takes
+/// `registers` operands of `left`.
 static void createMultiply(ThreadBuilder &b, Type element, ArrayRef<Value> left, int64_t registers,
                            ArrayRef<Value> right, WarpgroupMultiply::Right order, bool clears,
                            bool waits, MutableArrayRef<Accumulator> sums) {

@@ -1,10 +1,11 @@
-//===- WarpgroupMultiply.h - products of matrices of four warps ---*- C++ -*-===//
+//===- WarpgroupMultiply.h - multiply matrices with four warps ----*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // wgmma, an instruction of sm_90a, multiplies a left matrix of 64 rows by a right matrix in shared memory; four warps
 // execute it together. Each warp holds 16 rows of the result, in the layout of the accumulators of mma.sync
-// (MatrixMultiply.h). The left matrix is in shared memory, or in registers in the layout of the left factor of mma.sync.
+// (MatrixMultiply.h). The left matrix is in shared memory, or in registers in the layout of the left factor of
+// mma.sync.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +19,12 @@ namespace attn {
 /// The warps of a warpgroup, the rows that they multiply, and the most columns of one instruction.
 inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupRows = 64, kWarpgroupColumns = 256;
 
-/// Whether products of `element` in a block of `warps` warps, with `rows` rows and `columns` columns each, use wgmma.
+/// Whether products of `element` use wgmma in a block of `warps` warps, each of which computes `rows` rows and
+/// `columns` columns.
 bool multipliesByWarpgroups(GpuAttr gpu, mlir::Type element, int64_t warps, int64_t rows,
                             int64_t columns);
 
-/// The warps of a task of a product, and how many of them are above each other.
+/// The number of warps of a task that computes a product, and the number of rows that these warps form.
 inline constexpr int64_t kWarpsOfProduct = 4;
 inline int64_t rowsOfWarps(bool isByWarpgroups) {
   return isByWarpgroups ? kWarpgroupWarps : kWarpsOfProduct / 2;
@@ -35,29 +37,30 @@ public:
   /// The products that one instruction adds to each sum.
   static constexpr int64_t kDepth = 16;
 
-  /// Factors whose rows, from `row` of the swizzled `tile` on, are rows of the left matrix or columns of the right one. There
-  /// is one for each 16 of the first `depth` columns of the tile.
+  /// Descriptions of factors. The rows of the swizzled `tile`, from `row` on, are rows of the left matrix or columns of
+  /// the right matrix. Each 16 of the first `depth` columns of the tile make one factor.
   Factor describeRows(ThreadBuilder &b, mlir::Value tile, mlir::Value row, int64_t depth) const;
-  /// Factors whose rows, each 16 of the first `depth` rows of the swizzled `tile`, are rows of the right matrix.
+  /// Descriptions of factors. The rows of the swizzled `tile` are rows of the right matrix. Each 16 of the first
+  /// `depth` rows make one factor.
   Factor describeColumns(ThreadBuilder &b, mlir::Value tile, int64_t depth) const;
 
-  /// The columns of `right` are rows or columns of its tile.
+  /// Whether the columns of the right matrix are rows or columns of its tile.
   enum class Right { Rows, Columns };
 
-  /// Adds the products of all pairs of factors to `sums`, the accumulators of a warp; `clears` starts from 0. The left
-  /// factors are descriptions of rows.
+  /// Adds the products of all pairs of factors to `sums`, the accumulators of a warp. With `clears`, the sums start
+  /// from 0. The left factors are results of describeRows().
   void multiply(ThreadBuilder &b, const Factor &left, const Factor &right, Right order, bool clears,
                 llvm::MutableArrayRef<Accumulator> sums) const;
   /// Adds the products as above, with left factors in registers.
   void multiply(ThreadBuilder &b, llvm::ArrayRef<Factor> left, const Factor &right, Right order,
                 llvm::MutableArrayRef<Accumulator> sums) const;
 
-  /// These only start the products. `sums`, and factors in registers, must not be used before wait().
+  /// These functions only start the products. `sums`, and factors in registers, must not be used before wait().
   void start(ThreadBuilder &b, const Factor &left, const Factor &right, Right order, bool clears,
              llvm::MutableArrayRef<Accumulator> sums) const;
   void start(ThreadBuilder &b, llvm::ArrayRef<Factor> left, const Factor &right, Right order,
              llvm::MutableArrayRef<Accumulator> sums) const;
-  /// Waits until at most the last `running` of the products that this warp started run. `sums` are ready then.
+  /// Waits until all products that this warp started are complete, except the last `running`. `sums` can then be used.
   static void wait(ThreadBuilder &b, int64_t running, llvm::MutableArrayRef<Accumulator> sums);
 
 private:
@@ -66,7 +69,7 @@ private:
   mlir::Type element;
 };
 
-/// Makes what this thread wrote to shared memory, or knows to be written, visible to wgmma.
+/// Makes the writes of this thread to shared memory, and those that it has waited for, visible to wgmma.
 void showToWarpgroups(ThreadBuilder &b);
 
 } // namespace attn

@@ -154,7 +154,7 @@ TEST_F(CallTest, WorkspaceOverlapsArgument) {
   std::fill_n(workspace.data, 256, 0);
   lengths.dl.data = workspace.data + 180;
   expectRefused(ATTN_ERROR_OVERLAP,
-                "forward: workspace expected memory of its own, got some of 'lengths'", &options);
+                "forward: workspace expected memory of its own, got memory of 'lengths'", &options);
 }
 
 TEST_F(CallTest, OptionsWithoutSize) {
@@ -183,7 +183,8 @@ TEST_F(CallTest, NewerOptionsMustBeUnused) {
   std::string known = std::to_string(sizeof(attn_call_options));
   std::string given = std::to_string(sizeof options);
   EXPECT_EQ(attn_last_error(), "attn_call_options: expected a struct of " + known +
-                                   " bytes, got a newer one of " + given + " that uses the rest");
+                                   " bytes, got one of " + given +
+                                   " with fields of a newer version");
 }
 
 TEST_F(CallTest, StreamIsReserved) {
@@ -199,7 +200,8 @@ TEST_F(CallTest, WorkersWithoutParallelFor) {
   attn_call_options options = callOptions();
   options.workers = 4;
   expectRefused(ATTN_ERROR_USAGE,
-                "forward: expected a parallel_for with a pool or workers, got null", &options);
+                "forward: expected a parallel_for that uses the pool or workers, got null",
+                &options);
 }
 
 TEST_F(CallTest, ParallelForWithoutWorkers) {

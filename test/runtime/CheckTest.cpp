@@ -170,13 +170,13 @@ TEST_F(CheckTest, ByteOffsetBeyondTheAddressSpace) {
 TEST_F(CheckTest, OutputOverlapsInput) {
   y.dl.data = &x.elements[59];
   expectRefused(ATTN_ERROR_OVERLAP,
-                "forward: argument 'y' expected memory of its own, got some of 'x'");
+                "forward: argument 'y' expected memory of its own, got memory of 'x'");
 }
 
 TEST_F(CheckTest, OutputOverlapsOutput) {
   total.dl.data = y.elements.data();
   expectRefused(ATTN_ERROR_OVERLAP,
-                "forward: argument 'total' expected memory of its own, got some of 'y'");
+                "forward: argument 'total' expected memory of its own, got memory of 'y'");
 }
 
 /// Arguments of append. The in-out arguments must be unchanged after an error.
@@ -220,19 +220,19 @@ TEST_F(AppendTest, IndexBeyondInOut) {
 TEST_F(AppendTest, InOutOverlapsInput) {
   row.dl.data = &cache.elements[31];
   expectRefused(ATTN_ERROR_OVERLAP,
-                "append: argument 'cache' expected memory of its own, got some of 'row'");
+                "append: argument 'cache' expected memory of its own, got memory of 'row'");
 }
 
 TEST_F(AppendTest, InOutOverlapsInOut) {
   sums.dl.data = &cache.elements[24];
   expectRefused(ATTN_ERROR_OVERLAP,
-                "append: argument 'sums' expected memory of its own, got some of 'cache'");
+                "append: argument 'sums' expected memory of its own, got memory of 'cache'");
 }
 
 TEST_F(AppendTest, OutputOverlapsInOut) {
   y.dl.data = &cache.elements[0];
   expectRefused(ATTN_ERROR_OVERLAP,
-                "append: argument 'y' expected memory of its own, got some of 'cache'");
+                "append: argument 'y' expected memory of its own, got memory of 'cache'");
 }
 
 TEST_F(AppendTest, InOutOverlapsWorkspace) {
@@ -243,7 +243,7 @@ TEST_F(AppendTest, InOutOverlapsWorkspace) {
   options.workspace_bytes = sizeof workspace;
   sums.dl.data = workspace;
   expectRefused(ATTN_ERROR_OVERLAP,
-                "append: workspace expected memory of its own, got some of 'sums'", &options);
+                "append: workspace expected memory of its own, got memory of 'sums'", &options);
 }
 
 TEST_F(CheckTest, NeighboursAndSharedInputsPass) {

@@ -33,7 +33,7 @@ TEST_F(FunctionTest, NullArguments) {
 
 TEST_F(FunctionTest, UnknownName) {
   expectRefused("backward", nullptr, ATTN_ERROR_NAME,
-                "library 'kernel': expected a function of it, got 'backward'");
+                "library 'kernel': expected one of its functions, got 'backward'");
 }
 
 TEST_F(FunctionTest, TooManyArguments) {

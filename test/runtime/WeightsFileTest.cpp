@@ -191,9 +191,9 @@ TEST_F(WeightsFileTest, PackedFilesAreChecked) {
   };
   std::string name = "'" + path + "': ";
   expectMapRefused("ATTNPACK", ATTN_ERROR_FILE,
-                   name + "expected what attn_weights_save wrote, got less than a header");
+                   name + "expected a file of attn_weights_save, got one shorter than its header");
   expectMapRefused(std::string(96, 'x'), ATTN_ERROR_FILE,
-                   name + "expected what attn_weights_save wrote, got something else");
+                   name + "expected a file of attn_weights_save, got another file");
   expectMapRefused(good.substr(0, 95), ATTN_ERROR_FILE, name + "expected 96 bytes, got 95");
   expectMapRefused(good + "x", ATTN_ERROR_FILE, name + "expected 96 bytes, got 97");
   std::string version = good;
@@ -214,8 +214,8 @@ TEST_F(WeightsFileTest, FilesHoldNoBounds) {
   const DLTensor *tensors[] = {&table.dl};
   ASSERT_EQ(attn_weights_create(bounded.get(), names, tensors, 1, &loaded), ATTN_OK)
       << attn_last_error();
-  std::string message = "bounded_weights: weight 'table' expected without a bound, to be kept in a "
-                        "file, got one";
+  std::string message = "bounded_weights: weight 'table' expected no bound for a file of packed "
+                        "weights, got one";
   EXPECT_EQ(attn_weights_save(loaded, path.c_str()), ATTN_ERROR_WEIGHTS);
   EXPECT_EQ(attn_last_error(), message);
   EXPECT_FALSE(std::filesystem::exists(path));

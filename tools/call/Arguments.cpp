@@ -58,7 +58,8 @@ Arguments::Arguments(std::vector<Array> &inputs, std::vector<Array> &results,
     pointers.push_back(&tensor);
 }
 
-/// Gives `argument` of the signature, and sets the element type of `array`.
+/// Reads argument `index` of the signature into `argument`, and sets the element type of `array` to that of the
+/// argument.
 static Failure describe(const attn_function *function, attn_role role, int32_t index, Array &array,
                         attn_argument &argument) {
   if (Failure failure = getArgument(function, role, index, argument))

@@ -22,7 +22,7 @@
 
 using namespace attn;
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and arrays have the same order");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and arrays have one byte order");
 
 static constexpr std::string_view kMagic = "\x93NUMPY";
 
@@ -82,7 +82,7 @@ uint16_t attn::toBFloat(float value) {
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-uint16_t attn::toHalf(float value) { // finite
+uint16_t attn::toHalf(float value) { // `value` is finite
   // The distance between neighbours is 2^(exponent - 10), and 2^-24 below the least normal number.
   int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
   double steps = std::nearbyint(std::ldexp(std::abs(double(value)), 10 - exponent));
@@ -147,7 +147,8 @@ static Failure cannot(const char *what, const std::string &path) {
   return refuse("cannot %s '%s': %s", what, path.c_str(), std::strerror(errno));
 }
 
-/// Reads up to `count` bytes. Allocates memory only for what the file has: `count` may come from a hostile file.
+/// Reads up to `count` bytes. Allocates memory only for bytes that the file has, because `count` may come from a
+/// hostile file.
 template <typename Bytes> static Bytes readBytes(FILE *file, size_t count) {
   constexpr size_t kChunk = 1 << 20;
   Bytes bytes;
@@ -221,7 +222,7 @@ Failure attn::readNpy(const std::string &path, Array &array) {
 Failure attn::writeNpy(const std::string &path, const Array &array) {
   const ElementType *type = findType(array);
   if (!type)
-    return refuse("'%s': expected an element type that .npy has", path.c_str());
+    return refuse("'%s': expected an element type that .npy files support", path.c_str());
   std::string header = format("{'descr': '%s', 'fortran_order': False, 'shape': (", type->npy);
   for (int64_t size : array.shape)
     header += std::to_string(size) + ", ";

@@ -277,7 +277,7 @@ struct Call::OnGpu {
       : arguments(inputs, results, inOut) {}
 
   Arguments arguments;
-  std::vector<GpuMemory> memory; ///< of the tensors, outputs after inputs
+  std::vector<GpuMemory> memory; ///< memory of the inputs, then of the outputs
   GpuMemory workspace;
   int64_t workspaceBytes = 0;
 };
@@ -339,7 +339,7 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
       return failure;
     bool isInOut = std::find(inOut.begin(), inOut.end(), int32_t(i)) != inOut.end();
     if (!isInOut && after != inputs[i].data)
-      return refuse("expected input %zu to stay as it was, got other bytes", i);
+      return refuse("expected input %zu to stay unchanged, got other bytes", i);
   }
   size_t numOutputs = results.size() - inOut.size();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -370,7 +370,7 @@ Failure Call::callThrice(attn_call_options callOptions) {
       return failure;
     for (size_t i = 0; i < results.size(); ++i)
       if (results[i].data != first[i].data)
-        return refuse("expected output %zu of the same bits from every call, got others", i);
+        return refuse("expected output %zu with the same bits in every call, got other bits", i);
     return {};
   };
   if (Failure failure = repeat('\x55', weights))

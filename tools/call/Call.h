@@ -20,7 +20,7 @@
 
 namespace attn {
 
-/// Options.def says what the members are.
+/// The options of a call. Options.def describes the members.
 struct CallOptions {
 #define CALL_FLAG(member, ...) bool member = false;
 #define CALL_TEXT(member, ...) std::string member;
@@ -51,8 +51,8 @@ public:
   explicit Call(CallOptions options) : options(std::move(options)) {}
 
   Failure load();
-  /// Finds the level at which each function runs on this CPU; empty if none does and the options name none. Needs only
-  /// load().
+  /// Finds the level at which each function runs on this CPU. The level is empty if this CPU runs no level of the
+  /// function and the options name no level. Needs only load().
   Failure findLevels(std::vector<std::string> &levels) const;
   /// Creates the function, and finds out where its weights are.
   Failure open();
@@ -105,7 +105,7 @@ private:
   std::string describe(const Result &summary, const Array &array) const;
 
   CallOptions options;
-  Gpu gpu; ///< open if the function runs on one
+  Gpu gpu; ///< open if the function runs on a GPU
   rt::Library library;
   rt::Function function;
   rt::Weights weights;

@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// The reason why a function failed: true, with one sentence as the message. False if the function succeeded.
+/// The result of a function that can fail. If the function failed, it is true, and its message is one sentence with the
+/// reason. If the function succeeded, it is false.
 struct [[nodiscard]] Failure {
   std::string message;
   explicit operator bool() const { return !message.empty(); }

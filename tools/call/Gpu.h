@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The few functions of the CUDA driver that a call from files needs. The driver is opened at run time.
+// Wraps the few functions of the CUDA driver that attn-call and attn-run need. The driver is opened at run time.
 //
 //===----------------------------------------------------------------------===//
 

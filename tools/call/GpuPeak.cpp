@@ -21,7 +21,7 @@ struct Argument {
 struct PeakKernel {
   std::string text;
   unsigned threads, sharedBytes;
-  double flops; ///< of a block of threads, each time; a multiply-add counts twice
+  double flops; ///< of a block of threads in each iteration; a multiply-add counts as two
 };
 } // namespace
 
@@ -57,7 +57,7 @@ static std::string writeZeros(int end) {
   return text;
 }
 
-/// Eight accumulators of a warp: enough that no mma.sync waits for the one before.
+/// A kernel with eight accumulators for each warp, which are enough that no mma.sync waits for the previous one.
 static PeakKernel makeKernelOfWarps() {
   static constexpr int kAccumulators = 8, kEnd = kFirst + 4 * kAccumulators;
   static constexpr unsigned kThreads = 256;
@@ -72,7 +72,7 @@ static PeakKernel makeKernelOfWarps() {
           2.0 * 16 * 8 * 16 * kAccumulators * (kThreads / 32)};
 }
 
-/// Four instructions wgmma of a warpgroup, with factors in shared memory.
+/// A kernel in which each warpgroup executes four wgmma instructions, with factors in shared memory.
 static PeakKernel makeKernelOfWarpgroups() {
   static constexpr int kColumns = 256, kEnd = kFirst + kColumns / 2, kProducts = 4;
   static constexpr unsigned kThreads = 128, kRowBytes = 128, kLeftBytes = 64 * kRowBytes;

@@ -18,8 +18,8 @@ inline size_t alignTo(size_t bytes, size_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Bytes between two regions of guard pages, at which any access faults. The bytes are next to the
-/// first or the second region.
+/// Bytes between two regions of guard pages. Any access to a guard page faults. The bytes are next to the first or to
+/// the second region.
 class GuardedMemory {
 public:
   enum class Side { Start, End };
@@ -45,7 +45,7 @@ public:
 private:
   GuardedMemory() = default;
 
-  /// The first byte between the guards, and the bytes there: whole pages.
+  /// The first byte between the guards, and the number of bytes between them, a multiple of the page size.
   char *getPages() const;
   size_t getRoom() const;
 

@@ -25,7 +25,7 @@ static size_t getCharacterLength(const std::string &text, size_t i) {
   for (size_t j = 1; j < length; ++j)
     if ((byte(i + j) & 0xc0) != 0x80)
       return 0;
-  // Longer forms of shorter characters, surrogates, and numbers that are too large.
+  // UTF-8 has no overlong forms, no surrogates, and no code points above U+10FFFF.
   bool isWrong = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second >= 0xa0) ||
                  (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second >= 0x90);
   return isWrong ? 0 : length;

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Calls, checks and measures a function of a library that attnc wrote. The program consists of the runtime and the C++
-// library alone, so that it can be built for a machine, or an emulator, for which there is no LLVM.
+// Calls, checks and measures a function of a library that attnc wrote. The program needs only the runtime and the C++
+// standard library, so that it can be built for a machine, or an emulator, for which there is no LLVM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -135,7 +135,7 @@ static Failure parse(int argc, char **argv, Options &options) {
   table.push_back({});
   opterr = 0;
   std::vector<const char *> arguments;
-  // "-" makes getopt give the arguments in order, so the word before optind is the one that it has read.
+  // "-" makes getopt return all arguments in order, so argv[optind - 1] is the word that getopt has just read.
   for (int found, index;
        (found = getopt_long_only(argc, argv, "-:", table.data(), &index)) != -1;) {
     const char *word = argv[optind - 1];

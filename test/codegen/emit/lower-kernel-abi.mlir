@@ -104,7 +104,7 @@ func.func private @use(%w: memref<0x4xf32>)
 
 func.func private @task(%i: index, %worker: index) { return }
 func.func @f(%n: index) {
-  // expected-error @below {{'attn.parallel_for' op expected to be in an entry, which has the call, got 'f'}}
+  // expected-error @below {{'attn.parallel_for' op expected to be in an entry, got 'f'}}
   attn.parallel_for @task() count(%n)
   return
 }
@@ -134,7 +134,7 @@ func.func @f(%x: memref<4xf32> {attn.packed = 1}, %workspace: memref<?xi8>)
 
 // -----
 
-// expected-error @below {{expected a workspace function from indices to two, got '(index) -> index'}}
+// expected-error @below {{expected a workspace function from indices to two indices, got '(index) -> index'}}
 func.func @f.workspace(%n: index) -> index attributes {attn.kernel = "workspace"} {
   return %n : index
 }

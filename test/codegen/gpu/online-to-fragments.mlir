@@ -52,7 +52,7 @@ func.func private @attend(%i: index, %worker: index, %o: memref<10x16xf16>) attr
 func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attributes {attn.launch = #attn.launch<threads = 64>} {
   %m = memref.alloca() : memref<16xf32, #gpu.address_space<private>>
   %a = memref.alloca() : memref<16x16xf32, #gpu.address_space<private>>
-  // expected-error @+1 {{expected whole matrices of queries in registers for each of 2 warps, got 'memref<16x16xf32, #gpu.address_space<private>>'}}
+  // expected-error @+1 {{expected a multiple of 16 queries in registers for each of 2 warps, got 'memref<16x16xf32, #gpu.address_space<private>>'}}
   attn.online_init rows outs(%m, %m, %a : memref<16xf32, #gpu.address_space<private>>, memref<16xf32, #gpu.address_space<private>>, memref<16x16xf32, #gpu.address_space<private>>)
   return
 }
