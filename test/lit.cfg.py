@@ -1,4 +1,4 @@
-# lit configuration. The folder of a test says what kind of test it is; each file tests one thing.
+# The configuration of lit. The folder of a test tells what kind of test it is, and each file tests one thing.
 import os
 import shutil
 import sys
@@ -23,19 +23,19 @@ llvm_config.with_environment("PATH", os.path.join(config.attn_build_dir, "bin"),
 
 config.substitutions.append(("%attn_bin", os.path.join(config.attn_build_dir, "bin")))
 
-# install/ and examples/: what users do with the package, installed to a folder.
+# Tests in install/ and examples/ install the package to a folder, and use it as users do.
 config.substitutions.append(("%install", f"cmake --install {config.attn_build_dir} --prefix"))
 flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.attn_compilers.items()
          for key, value in values.items()]
 config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
 config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].values())))
-# Kernels for GPUs run in an emulator, which a replacement of the CUDA driver calls.
+# Kernels for GPUs run in an emulator. A library that replaces the CUDA driver calls it.
 gpu_driver = os.path.join(config.attn_build_dir, "test", "ptx", "driver")
 emulator = os.path.join(config.test_source_root, "ptx", "emulator.py")
 config.substitutions.append(("%gpu_driver", gpu_driver))
 config.substitutions.append(("%gpu", f"env LD_LIBRARY_PATH={gpu_driver} 'ATTN_FAKE_EMULATOR={sys.executable} {emulator}'"))
-# NVIDIA's assembler checks the kernels where there is one: on PATH, or the program that ATTN_PTXAS names.
+# NVIDIA's assembler checks the kernels if it is on PATH, or if the environment variable ATTN_PTXAS names it.
 if ptxas := os.environ.get("ATTN_PTXAS") or shutil.which("ptxas"):
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
@@ -45,7 +45,7 @@ if torch := lit_config.params.get("torch"):  # scripts/test --torch DIR
     config.available_features.add("torch")
     config.substitutions.append(("%torch", os.path.join(torch, "bin", "python")))
 with open("/proc/cpuinfo") as cpus:
-    if "avx512_bf16" in cpus.read():  # the last feature of x86-64-amx beside tiles, which test/tiles/Tiles.cpp gives it
+    if "avx512_bf16" in cpus.read():  # x86-64-amx needs this feature, and tiles, which test/tiles/Tiles.cpp emulates
         config.available_features.add("tiles")
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-g++", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")

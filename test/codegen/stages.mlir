@@ -1,4 +1,4 @@
-// Ops that no pass lowers to vectors are left to LLVM, which may reorder their sums.
+// LLVM vectorizes the ops that no pass of attn lowers to vectors, so it may reorder their sums.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/sums.o --target=x86-64-v4 --dump-stages=%t
 // RUN: FileCheck %s < %t/8-vectorize.mlir

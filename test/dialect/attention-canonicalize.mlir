@@ -18,7 +18,7 @@ func.func @identity_score(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
-// Products of head size 0 are 0.
+// With head size 0 every score is an empty sum, 0, so a region that yields the constant 0 is removed.
 // CHECK-LABEL: @zero_score
 // CHECK-NOT: score
 // CHECK: return
@@ -40,7 +40,7 @@ func.func @zero_score(%q: tensor<2x8x0xf32>, %v: tensor<2x8x4xf32>) -> tensor<2x
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 
-// If the region only multiplies the score, it is removed.
+// If the region only multiplies the score by a constant, the scale takes the constant and the region is removed.
 // CHECK-LABEL: @factor
 // CHECK: scale = 1.250000e-01 : f32} -> tensor
 func.func @factor(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
@@ -89,7 +89,7 @@ func.func @divisor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
-// A reciprocal and a division by zero are not factors.
+// The scale takes neither a division of a constant by the score nor a division of the score by zero.
 // CHECK-LABEL: @divisor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.divf
@@ -115,7 +115,7 @@ func.func @divisor_kept(%q: tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x8
   return %o, %p : tensor<2x8x4xf32>, tensor<2x8x4xf32>
 }
 
-// The score has another use than the factor, or the factor moves the scale out of the range of f32.
+// The scale does not take a factor if the score has another use, or if their product leaves the range of f32.
 // CHECK-LABEL: @factor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.mulf
@@ -152,7 +152,7 @@ func.func @factor_kept(%q: tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x8x
 
 // CHECK-LABEL: @masks
 func.func @masks(%q: tensor<2x8x4xf32>, %n: tensor<2xi32>, %b: index) -> tensor<2x8x4xf32> {
-  // No parts, and keys up to 7 past the query's own of 8.
+  // An empty mask is removed, and so is a causal mask that lets all 8 queries attend to all 8 keys.
   // CHECK: attn.attention
   // CHECK-NOT: mask
   // CHECK: attn.attention
@@ -171,7 +171,7 @@ func.func @masks(%q: tensor<2x8x4xf32>, %n: tensor<2xi32>, %b: index) -> tensor<
       captures(%n : tensor<2xi32>) outs(%q : tensor<2x8x4xf32>)
       mask(#attn.and<[#attn.and<[#attn.causal, #attn.lengths<0>]>, #attn.causal, #attn.window<left = 9, right = 7>]>)
       {indexing_maps = [#d, #k, #v, #n, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
-  // The position of the queries of a tile is unknown.
+  // The mask stays, because the origin of the tile is unknown.
   // CHECK: mask(#attn.causal<offset = 7>)
   %4 = attn.attention ins(%3, %q, %q : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
       outs(%q : tensor<2x8x4xf32>) at(%b, %b, %b) mask(#attn.causal<offset = 7>)
@@ -225,7 +225,7 @@ func.func @used_weights(%q: tensor<2x8x4xf32>, %w: tensor<2x8x8xf32>) -> tensor<
 #w = affine_map<(b, q, k, d, e) -> (q, k)>
 #t = affine_map<(b, q, k, d, e) -> (k, q)>
 
-// %x is read by nothing, %w twice through one map and once transposed, %n by the mask.
+// Nothing reads %x; two operands read %w through one map, and a third reads it transposed; the mask reads %n.
 // CHECK-LABEL: @captures
 // CHECK-SAME: %[[X:.*]]: tensor<2xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[N:.*]]: tensor<2xi32>)
 // CHECK: captures(%[[W]], %[[W]], %[[N]] : tensor<8x8xf32>, tensor<8x8xf32>, tensor<2xi32>)
@@ -260,7 +260,7 @@ func.func @captures_of_nothing(%q: tensor<2x8x4xf32>, %x: tensor<2xf32>) -> tens
   return %o : tensor<2x8x4xf32>
 }
 
-// There are no keys to sum over.
+// Without keys, out is an empty sum, 0, even if empty rows are NaN.
 // CHECK-LABEL: @no_keys(
 // CHECK-SAME: %[[Q:[^ ]*]]: tensor<2x8x4xf32>, %{{[^ ]*}}: tensor<2x0x4xf32>, %[[W:[^ ]*]]: tensor<2x8x0xf32>
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.0
@@ -275,7 +275,7 @@ func.func @no_keys(%q: tensor<2x8x4xf32>, %k: tensor<2x0x4xf32>, %w: tensor<2x8x
   return %o#0, %o#1 : tensor<2x8x4xf32>, tensor<2x8x0xf32>
 }
 
-// There is no element to compute.
+// The result has no elements, so nothing is computed.
 // CHECK-LABEL: @no_queries(
 // CHECK-SAME: %{{[^ ]*}}: tensor<2x8x4xf32>, %[[E:[^ ]*]]: tensor<2x0x4xf32>
 // CHECK-NEXT: return %[[E]]
@@ -303,7 +303,7 @@ func.func @no_depth(%x: tensor<2x0xf32>, %e: tensor<2x3xf32>, %w: tensor<3x0xf32
   return %y : tensor<2x3xf32>
 }
 
-// The state without keys has no maximum, and empty sums.
+// Without keys, the maximum of a state is -inf and its sums are 0.
 // CHECK-LABEL: @state_without_keys(
 // CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32>, %{{[^:]*}}: tensor<0x4xf32>, %[[E:[^:]*]]: tensor<8x4xf32>, %[[M:[^:]*]]: tensor<8xf32>
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00
@@ -319,7 +319,7 @@ func.func @state_without_keys(%q: tensor<8x4xf32>, %k: tensor<0x4xf32>, %e: tens
   return %r#0, %r#1, %r#2 : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
-// An unused maximum is not an unused probability.
+// The pattern that drops unused probabilities does not drop the unused maximum of a state.
 // CHECK-LABEL: @state_of_sums(
 // CHECK: %{{.*}}:3 = attn.attention {{.*}} state outs(
 func.func @state_of_sums(%q: tensor<8x4xf32>, %k: tensor<9x4xf32>, %e: tensor<8x4xf32>, %m: tensor<8xf32>) -> (tensor<8x4xf32>, tensor<8xf32>) {

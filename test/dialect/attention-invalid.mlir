@@ -1,5 +1,7 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
+// A1 to A12 name the constraints of attn.attention in docs/dialect.md.
+
 // A1: one map for each operand.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
@@ -13,7 +15,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A1: at least q, k, d, e.
+// A1: the maps have at least the dimensions q, k, d and e.
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -27,7 +29,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A1: over the same dimensions.
+// A1: all maps have the same dimensions.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -41,7 +43,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A1: of the rank of the operand.
+// A1: the map of an operand has as many results as the operand has dimensions.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -55,7 +57,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A2: no constant but 0.
+// A2: a map has no constant other than 0.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -69,7 +71,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A2: no dimension twice.
+// A2: a map names no dimension twice.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -169,7 +171,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<4xf32>) {
 
 // -----
 
-// A6: sizes agree.
+// A6: operands that share a dimension agree on its size.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -183,7 +185,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x7x4xf32>) {
 
 // -----
 
-// A6: what is read at 0 has size 1.
+// A6: a dimension that is read at 0 has size 1.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -211,7 +213,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x8x4xi32>) {
 
 // -----
 
-// A7: the accumulator is as wide.
+// A7: the accumulator is at least as wide as the operands.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -225,7 +227,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A8: the arguments of the region.
+// A8: the region has an index argument for each of (batch..., q, k).
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -242,7 +244,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A8: one for each captured element.
+// A8: the region has an argument for each captured element, of the element's type.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -295,7 +297,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A9: no reads and writes.
+// A9: ops of the region neither read nor write memory.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -327,7 +329,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A10: dense masks too, inside a list.
+// A10: a dense mask inside #attn.and names a captured operand that exists.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -386,7 +388,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %i: index) {
 
 // -----
 
-// A12: one or two outputs.
+// A12: there are one or two outputs.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -428,7 +430,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %sink: tensor<8xf64>) {
 
 // -----
 
-// A2: words are of i32.
+// A2: the words of a packed mask are of i32.
 func.func @invalid(%w: tensor<16x48xi1>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) {
   // expected-error @+1 {{expected words of i32 that are read at k floordiv 32, got 'tensor<16x48xi1>' at affine_map<(d0, d1, d2, d3) -> (d1 floordiv 32, d0)>}}
   %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
@@ -440,7 +442,7 @@ func.func @invalid(%w: tensor<16x48xi1>, %q: tensor<48x64xf32>, %k: tensor<500x6
 
 // -----
 
-// A6: as many words as the keys need.
+// A6: a packed mask has as many words as the keys need.
 func.func @invalid(%w: tensor<15x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) {
   // expected-error @+1 {{expected words of 500 keys in dimension 0 of captured operand 0, got 15}}
   %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
@@ -452,7 +454,7 @@ func.func @invalid(%w: tensor<15x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x
 
 // -----
 
-// A2: words before queries.
+// A2: in a packed mask, the dimension of words precedes that of queries.
 func.func @invalid(%w: tensor<48x16xi32>, %q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %e: tensor<48x64xf32>) {
   // expected-error @+1 {{expected words with dimensions (batch..., k floordiv 32, q), got affine_map<(d0, d1, d2, d3) -> (d0, d1 floordiv 32)>}}
   %o = attn.attention ins(%q, %k, %k : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>)
@@ -464,7 +466,7 @@ func.func @invalid(%w: tensor<48x16xi32>, %q: tensor<48x64xf32>, %k: tensor<500x
 
 // -----
 
-// A12: the outputs of a state.
+// A12: a state has three outputs.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>

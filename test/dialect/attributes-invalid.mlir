@@ -80,7 +80,7 @@ func.func private @f(tensor<?xf32> {attn.dims = ["x.0"]})
 
 // -----
 
-// The same for results.
+// The symbol in a result must be declared too.
 // expected-error @+1 {{expected symbol 'x.1' among 'attn.symbols'}}
 func.func private @f() -> (tensor<?xf32> {attn.dims = ["x.1"]}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
 
@@ -146,7 +146,7 @@ func.func private @f(tensor<4xf32> {attn.in_out = 0}, tensor<4xf32>, tensor<4xf3
 
 // -----
 
-// The attribute promises what the body computes.
+// The body must skip products whose first factor is 0, as attn.skips_zeros says; this body adds every product.
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
 #mn = affine_map<(m, n, k) -> (m, n)>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -canonicalize | FileCheck %s
 
-// Queries 96 to 143 of 512 keys: the tile ends at key 144, of its 97 whole keys 64 fill steps.
+// Queries 96 to 143 need the keys [0, 144). All of them keep the first 97 keys, of which 64 fill a whole step.
 // CHECK-LABEL: @causal
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
@@ -25,7 +25,7 @@ func.func @no_mask(%q: index, %rows: index) -> (index, index, index, index) {
   return %r#0, %r#1, %r#2, %r#3 : index, index, index, index
 }
 
-// Lengths 5 to 21 in the rows of the tile, wherever it lies.
+// The rows have lengths 5 to 21. These give the range, although the position of the tile is unknown.
 // CHECK-LABEL: @lengths
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[C4:.*]] = arith.constant 4 : index
@@ -39,7 +39,7 @@ func.func @lengths(%q: index, %rows: index) -> (index, index, index, index) {
   return %r#0, %r#1, %r#2, %r#3 : index, index, index, index
 }
 
-// The window has passed the last key.
+// The window of every query begins after the last key.
 // CHECK-LABEL: @empty
 // CHECK: %[[C10:.*]] = arith.constant 10 : index
 // CHECK: return %[[C10]], %[[C10]], %[[C10]], %[[C10]]

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -canonicalize | FileCheck %s
 
-// An attribute of attn loads the dialect, which defines these patterns.
+// The attribute #attn.causal loads the dialect attn, which defines these patterns.
 
 // A slice without elements reads nothing, and its source is not computed.
 // CHECK-LABEL: @part(
@@ -13,7 +13,7 @@ func.func @part(%x: tensor<3x4x5xf32>) -> tensor<0x5xf32> attributes {mask = #at
   return %p : tensor<0x5xf32>
 }
 
-// An op that never runs its body is not computed either.
+// An op whose loops have no iterations is not computed either.
 // CHECK-LABEL: @op(
 // CHECK-NEXT: %[[E:.*]] = tensor.empty() : tensor<0x5xf32>
 // CHECK-NEXT: return %[[E]]

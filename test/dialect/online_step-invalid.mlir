@@ -1,6 +1,8 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// S1: of agreeing sizes.
+// S1 to S8 name the constraints of attn.online_step in docs/dialect.md.
+
+// S1: scores, max, sum and acc have agreeing sizes.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x5xf32>, %i: index) {
   // expected-error @+1 {{expected size 6 of q in dimension 1 of acc, got 5}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -11,7 +13,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S1: of one float type.
+// S1: scores, max, sum and acc have one float type.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf16>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
   // expected-error @+1 {{expected one float type, got 'tensor<8x6xf16>' and 'tensor<6xf32>'}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -22,7 +24,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S2: query, key and value fit.
+// S2: query and key agree on the size of d.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x5xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
   // expected-error @+1 {{expected size 5 of d in dimension 0 of query, got 3}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x5xf32>, tensor<8x4xf32>)
@@ -33,7 +35,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x5xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S2: the value has the rank of a tile.
+// S2: the value has rank 2.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
   // expected-error @+1 {{expected value of rank 2, got 'tensor<8xf32>'}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8xf32>)
@@ -44,7 +46,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8xf32>, 
 
 // -----
 
-// S3: one map for each captured tile.
+// S3: there is one capture map for each captured tile.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected 1 capture maps, got 0}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -55,7 +57,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S3: over (k, q).
+// S3: a capture map has the dimensions (k, q).
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected capture maps over (k, q), got affine_map<(d0) -> (d0)>}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -66,7 +68,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S3: of the rank of the tile.
+// S3: a capture map has as many results as its tile has dimensions.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected captured tile 0 of rank 2, got 'tensor<8xi32>'}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -77,7 +79,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S3: of its sizes.
+// S3: the captured tile has the sizes that its map gives.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index, %c: tensor<8xi32>) {
   // expected-error @+1 {{expected size 6 of q in dimension 0 of captured tile 0, got 8}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -88,7 +90,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S4: the arguments of the region.
+// S4: the region has index arguments and the score.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
   // expected-error @+1 {{expected score region arguments ('index', 'index', 'index', 'f32'), got ('f32')}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -102,7 +104,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S5: at least q and k.
+// S5: the origin has at least the indices q and k.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
   // expected-error @+1 {{expected an origin (batch..., q, k), got 1 indices}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)
@@ -135,7 +137,7 @@ func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>
 
 // -----
 
-// S7: rows to prefetch.
+// S7: operands of prefetch have two dimensions.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x6xf32>, %i: index) {
   // expected-error @+1 {{expected rows of two dimensions to prefetch, got 'tensor<6xf32>'}}
   %r:4 = attn.online_step ins(%q, %k, %v : tensor<3x6xf32>, tensor<8x3xf32>, tensor<8x4xf32>)

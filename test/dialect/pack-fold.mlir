@@ -32,7 +32,7 @@ func.func @splat(%o: tensor<2x4x2xbf16>) -> tensor<2x4x2xbf16> {
   return %p : tensor<2x4x2xbf16>
 }
 
-// Panels that the source does not fill end in zeros.
+// The last panel, which the source does not fill, is padded with zeros.
 // CHECK-LABEL: @padded_splat
 // CHECK{LITERAL}: dense<[[[7, 7]], [[7, 0]]]> : tensor<2x1x2xi8>
 func.func @padded_splat(%o: tensor<2x1x2xi8>) -> tensor<2x1x2xi8> {
@@ -41,7 +41,7 @@ func.func @padded_splat(%o: tensor<2x1x2xi8>) -> tensor<2x1x2xi8> {
   return %p : tensor<2x1x2xi8>
 }
 
-// Groups of two elements along k; the last group has one.
+// Groups have two elements along k. The last group has one element, which is padded with a zero.
 // CHECK-LABEL: @groups
 // CHECK{LITERAL}: dense<[[[[1, 2], [4, 5]], [[3, 0], [6, 0]]]]> : tensor<1x2x2x2xi8>
 func.func @groups(%o: tensor<1x2x2x2xi8>) -> tensor<1x2x2x2xi8> {

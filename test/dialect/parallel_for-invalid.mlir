@@ -1,5 +1,7 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
+// L1 names the constraint of attn.parallel_for in docs/dialect.md.
+
 // L1: the task is a function.
 func.func @invalid(%n: index) {
   // expected-error @+1 {{expected 'missing' to be a function}}
@@ -9,7 +11,7 @@ func.func @invalid(%n: index) {
 
 // -----
 
-// L1: its first arguments are the index and the worker.
+// L1: the first two arguments of the task are the index and the number of the worker.
 func.func private @task(index, memref<4xf32>)
 func.func @invalid(%n: index, %x: memref<4xf32>) {
   // expected-error @+1 {{expected 'task' to take ('index', 'index', 'memref<4xf32>') and return nothing}}
@@ -19,7 +21,7 @@ func.func @invalid(%n: index, %x: memref<4xf32>) {
 
 // -----
 
-// L1: it returns nothing.
+// L1: the task returns nothing.
 func.func private @task(index, index) -> index
 func.func @invalid(%n: index) {
   // expected-error @+1 {{expected 'task' to take ('index', 'index') and return nothing}}
@@ -29,7 +31,7 @@ func.func @invalid(%n: index) {
 
 // -----
 
-// L1: the workspace of the worker is bytes.
+// L1: the workspace of the worker is a memref<?xi8>.
 func.func private @task(index, index, memref<4xf32> {attn.scratch})
 func.func @invalid(%n: index) {
   // expected-error @+1 {{expected 'task' to take ('index', 'index', 'memref<?xi8>') and return nothing}}
@@ -39,7 +41,7 @@ func.func @invalid(%n: index) {
 
 // -----
 
-// L1: only the mark makes the workspace of the worker an argument that the call supplies.
+// L1: the call supplies a workspace only for an argument that is marked attn.scratch.
 func.func private @task(index, index, memref<?xi8>)
 func.func @invalid(%n: index) {
   // expected-error @+1 {{expected 'task' to take ('index', 'index') and return nothing}}

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -canonicalize -split-input-file | FileCheck %s
 
-// An attribute of attn loads the dialect, which defines these patterns. The first dimension stays, the last is dropped.
+// The attribute #attn.causal loads the dialect attn, which defines these patterns. They make the size %c1 static. Of
+// their two dimensions of size 1, the slices keep the first and drop the last.
 // CHECK-LABEL: @read(
 // CHECK: %[[P:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}, 0, 3] [1, %{{.*}}, 1] {{.*}} to tensor<1x?xf32>
 // CHECK: tensor.cast %[[P]] : tensor<1x?xf32> to tensor<?x?xf32>

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -transform-interpreter -canonicalize -cse -split-input-file | FileCheck %s
 
-// Loops over keys and queries carry the state from tile to tile. The origin moves with the tile, captured tiles are sliced
-// by their maps, and the hint for the next step is dropped.
+// Loops over keys and queries carry the state of the online softmax from tile to tile. The origin moves with the tile,
+// captured operands are sliced as their maps say, and the operands to prefetch for the next step are dropped.
 // CHECK-DAG:   #[[SIZE:.*]] = affine_map<(d0) -> (-d0 + 100, 32)>
 // CHECK-DAG:   #[[MOVE:.*]] = affine_map<(d0)[s0] -> (d0 + s0)>
 // CHECK-LABEL: @loops
@@ -52,8 +52,8 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Tasks compute the states of parts, which the merge adds to the state before, in the unit of the step. The last part has
-// fewer keys. The scratch of a part is that of its keys.
+// Each task computes the state of a part of the keys. The merge adds these states to the initial state, with the scale
+// of the step. The last part has fewer keys. The scores of a part are written to the rows of its own keys.
 // CHECK-DAG:   #[[KEYS:.*]] = affine_map<(d0) -> (-d0 + 512, 150)>
 // CHECK-DAG:   #[[PART:.*]] = affine_map<()[s0] -> (s0 floordiv 150)>
 // CHECK-LABEL: @parts
@@ -98,7 +98,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// A sequential loop adds every tile to part 0. A score region makes the unit 1.
+// A sequential loop adds every tile of keys to part 0. With a score region, the scale of the merge is 1.
 // CHECK-LABEL: @sequential
 // CHECK:       %[[R:.*]]:4 = scf.for %[[K:.*]] = %c0 to %c512 step %c128 iter_args(%{{[^,]*}}, %[[MS:[^ ]*]] = %{{.*}},
 // CHECK:         tensor.extract_slice %[[MS]][0, 0] [1, 48] [1, 1] : tensor<128x48xf32> to tensor<48xf32>

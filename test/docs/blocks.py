@@ -2,9 +2,9 @@
 
     blocks.py PAGE [HEADING]
 
-A block of Python may be followed by a block of text, its output. Numbers with a decimal point or an exponent are equal to
-any others, the page may break lines, and the level in a table of times does not matter. A block whose first line is a
-comment with a file name is written to this file. With a heading, only the blocks below it run.
+A block of Python may be followed by a block of text, its output. The comparison ignores line breaks, the values of
+numbers with a decimal point or an exponent, and the ISA level in a table of times. A block whose first line is a
+comment with a file name is written to this file. With a heading, only the blocks below the heading run.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""hostile_npy.py FOLDER: writes .npy files that are malformed, or that do not match their headers."""
+"""hostile_npy.py FOLDER: writes .npy files that are malformed, or whose data do not match their headers."""
 import pathlib
 import struct
 import sys

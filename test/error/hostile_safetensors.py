@@ -1,4 +1,4 @@
-"""hostile_safetensors.py FOLDER: writes files of one weight w with wrong headers."""
+"""hostile_safetensors.py FOLDER: writes .safetensors files with wrong headers for one weight w."""
 import json
 import pathlib
 import struct

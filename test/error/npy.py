@@ -1,4 +1,4 @@
-"""npy.py FILE DTYPE SHAPE VALUE...: writes an array, such as '<f4' 4x8, that repeats the values."""
+"""npy.py FILE DTYPE SHAPE VALUE...: writes an array of a type and shape, such as '<f4' 4x8, that repeats the values."""
 import itertools
 import math
 import struct

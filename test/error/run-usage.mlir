@@ -1,4 +1,4 @@
-// Functions that attn-run cannot call: each gives one line, and nothing is written.
+// For each command that attn-run cannot carry out, it prints one line and writes nothing.
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: attnc %s -o f.so --target=native
 // RUN: not attn-run f.so --entry=f --dim=n 2>&1 | FileCheck %s --check-prefix=FORM
@@ -23,7 +23,7 @@
 // VALUE: attn-run: expected nan at element 0 of output 0, got {{[0-9.]+}}
 // TEMPORARY: attn-run: cannot create a temporary folder: No such file or directory
 
-// The reference takes its weights from the same place as the call.
+// With --reference, the reference interpreter reads its weights from the same file as the call.
 // RUN: %python %S/hostile_safetensors.py .
 // RUN: not attn-run %s --entry=g --reference --weights=array.safetensors 2>&1 | FileCheck %s --check-prefix=ARRAY
 // RUN: not attn-run %s --entry=g --reference --weights=missing.safetensors 2>&1 | FileCheck %s --check-prefix=MISSING

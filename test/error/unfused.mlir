@@ -3,7 +3,7 @@
 // RUN: not attnc --from=plan %t/stages/4-plan.mlir -o %t/f.so --require-fused 2>&1 | FileCheck %s
 // RUN: ls %t | count 1
 
-// A softmax of a matrix that is not the result of a product.
+// This softmax is not an attention, because its input is not the result of a product.
 // CHECK: attnc: unfused.mlir:10: attention left unfused: expected
 func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %e = tensor.empty() : tensor<4x4xf32>

@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A target is one file that defines LLVMFuzzerTestOneInput. This function passes bytes to a reader, and fails the
-// process if the reader breaks a promise. libFuzzer chooses the bytes in the preset fuzz, Replay.cpp in all others.
+// A target is one file that defines LLVMFuzzerTestOneInput. This function passes bytes to a reader of files, and aborts
+// the process if the reader breaks a promise of its interface. libFuzzer chooses the bytes in the preset fuzz,
+// Replay.cpp in all other presets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,16 +29,16 @@ inline llvm::StringRef toText(const uint8_t *data, size_t size) {
   return {reinterpret_cast<const char *>(data), size};
 }
 
-/// The path of a file with this suffix, in a folder that is removed when this process ends.
+/// Returns the path of a file with this suffix, in a folder that is removed when this process ends.
 std::string pathOf(llvm::StringRef suffix);
 
 /// Writes the bytes to that path and returns the path.
 std::string writeFile(llvm::StringRef suffix, llvm::StringRef bytes);
 
-/// Fails the process unless `condition` holds. `promise` describes what should have held.
+/// Aborts the process unless `condition` holds. `promise` describes the condition, for the message.
 void expect(bool condition, llvm::StringRef promise);
 
-/// The text of the error, which must not be empty.
+/// Returns the text of the error, and aborts the process if the text is empty.
 std::string textOf(llvm::Error error);
 
 /// Imports the model at `path`, as attnc does, and checks the promises of an import.

@@ -14,7 +14,7 @@ extern "C" const struct attn_library_info *attn_query_kernel(void);
 
 namespace attn::fuzz {
 
-/// A function of test/runtime/kernel.c.
+/// Creates a function of test/runtime/kernel.c.
 inline rt::Function createFunction(const char *name) {
   attn_library *library = nullptr;
   expect(attn_library_from_query(attn_query_kernel, &library) == ATTN_OK, "a library");
@@ -24,7 +24,7 @@ inline rt::Function createFunction(const char *name) {
   return rt::Function(function);
 }
 
-/// Calls forward with these weights, to check the memory that it reads. The result does not matter.
+/// Calls forward with these weights, so that sanitizers check the memory that it reads. The result does not matter.
 inline void callForward(attn_function *forward, const attn_weights *weights) {
   float x[8] = {}, residual[8] = {}, y[8], total[1];
   int32_t lengths[1] = {2};

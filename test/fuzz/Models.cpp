@@ -25,7 +25,8 @@ static const DialectRegistry &registry() {
   return registry;
 }
 
-/// Creating a context takes longer than most imports, so many imports share one. Not all do: a context only grows.
+/// Returns the context for the next import. Creating a context takes longer than most imports, so kRuns imports share
+/// one. A new one then replaces it, because a context never frees its types and attributes.
 static MLIRContext &context() {
   constexpr unsigned kRuns = 128;
   static std::unique_ptr<MLIRContext> context;

@@ -2,10 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The formats here are texts, or begin with a text: JSON, MLIR, Python literals. A byte changed at random mostly breaks
-// the syntax, so that no reader gets beyond the parser. So this mutator splits a text into units (words, numbers,
-// strings, everything between two matching brackets). A unit is replaced by another unit, mostly of the same kind, is
-// left out, is repeated, or becomes a number at a limit. One change in four is a change of bytes by libFuzzer.
+// The formats here are texts, or begin with a text: JSON, MLIR, Python literals. A byte that is changed at random
+// mostly breaks the syntax, so that only the parser is tested. Therefore this mutator splits a text into units (words,
+// numbers, strings, everything between two matching brackets). It replaces a unit by another unit, mostly of the same
+// kind, or by a number such as a limit of an integer type, or it removes or repeats the unit. One call in four lets
+// libFuzzer change bytes instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +52,7 @@ static std::vector<Unit> unitsOf(StringRef text) {
   return units;
 }
 
-/// `text` with one unit changed; a replacement comes from `other`.
+/// Returns `text` with one unit changed. If another unit replaces it, that unit comes from `other`.
 static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &generator) {
   static constexpr llvm::StringLiteral kNumbers[] = {
       "0",          "1",          "-1",         "2",           "7",  "-9223372036854775808", "9223372036854775807",
@@ -61,7 +62,7 @@ static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &gen
   std::vector<Unit> units = unitsOf(text), others = unitsOf(other);
   if (units.empty() || others.empty())
     return text.str();
-  // Choose the kind first: numbers matter more than their share of the units.
+  // Choose the kind of the unit first, so that numbers change more often than their share of the units.
   Unit unit = units[below(units.size())];
   auto kind = Unit::Kind(below(4));
   for (int tries = 0; tries < 32 && unit.kind != kind; ++tries)
@@ -83,7 +84,7 @@ static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &gen
   case 3:
   case 4: {
     Unit by = others[below(others.size())];
-    // Mostly of the same kind.
+    // Choose a unit of the same kind in most cases.
     for (int tries = 0; tries < 32 && by.kind != unit.kind && below(16); ++tries)
       by = others[below(others.size())];
     return (before + other.slice(by.begin, by.end) + after).str();

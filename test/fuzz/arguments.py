@@ -1,7 +1,7 @@
-"""Writes inputs of the fuzz target `graph` with one argument of a kind that the op does not take: arguments.py FOLDER
+"""Writes inputs of the fuzz target `graph` with one argument of a kind that the op does not accept: arguments.py FOLDER
 
-Each argument of each case in ops/ is left out, or gets a value of every other kind in turn. Of several cases with the
-same op and the same kinds of arguments, only the first is used.
+Each argument of each case in ops/ is once left out, and replaced by a value of each other kind. Of several cases with
+the same op and the same kinds of arguments, only the first is used.
 """
 
 import json
@@ -25,7 +25,7 @@ def main(folder):
         first, *rest = data.split(b"\0")
         model = json.loads(first)
         nodes = model["graph_module"]["graph"]["nodes"]
-        if len(nodes) > 3:  # graphs of torch's: their ops are among the cases
+        if len(nodes) > 3:  # a graph that torch exported: the cases contain its ops
             continue
 
         shape = str([(node["target"], [(given["name"], *given["arg"]) for given in node["inputs"]]) for node in nodes])

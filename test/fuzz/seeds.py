@@ -1,6 +1,6 @@
-"""Writes the files that the fuzz targets start from: seeds.py FOLDER makes FOLDER/TARGET/NAME for each target.
+"""Writes the files from which the fuzz targets start: seeds.py FOLDER makes FOLDER/TARGET/NAME for each target.
 
-The files come from the other tests, so that every op and every form of a module that has a test is fuzzed too.
+The files come from other tests, so that every op and every form of a module that has a test is fuzzed too.
 """
 
 import io
@@ -20,15 +20,15 @@ import ops  # noqa: E402
 from calls import CASES, GRAPHS, File  # noqa: E402
 from program import Program  # noqa: E402
 
-# Larger files cost more time than they are worth.
+# Larger files are left out, because each mutation of them takes more time.
 MAX_BYTES = 65536
-# Entries that the importer does not read, so that changing them is not worthwhile.
+# Entries that the importer does not read, so that mutations of them would test nothing.
 UNREAD = {"device", "hint", "is_hop_single_tensor_return", "is_param", "kind", "metadata", "module_call_graph", "opset_version",
           "requires_grad", "torch_version", "treespec_namedtuple_fields", "verifiers"}
 
 
 def programs(folder):
-    """The cases of ops/, one for each file, and graphs that torch exported."""
+    """Yields the cases of ops/, one for each file, and graphs that torch exported."""
     ops.load(ops.GROUPS)
     for i, case in enumerate(CASES):
         File(f"{folder}/{i:03}-{case.op}", [case], [])
@@ -39,7 +39,7 @@ def programs(folder):
 
 
 def read_part(value):
-    """JSON without the entries that are not read; the metadata of a node is present, but empty."""
+    """Returns JSON without the entries that the importer does not read; the metadata of nodes becomes empty."""
     if isinstance(value, list):
         return [read_part(element) for element in value]
     if not isinstance(value, dict):
@@ -49,7 +49,7 @@ def read_part(value):
 
 
 def entries(path):
-    """The input of Graph.cpp: entries that each end with a zero, which the data of a weight must not contain."""
+    """Returns an input of Graph.cpp: entries that end with a zero byte, so the data of a weight contain none."""
     with zipfile.ZipFile(path) as archive:
         names = [name.split("/", 1)[1] for name in archive.namelist()]
         held = {name: archive.read(full) for name, full in zip(names, archive.namelist())}
@@ -67,7 +67,7 @@ def graphs():
 
 
 def archives():
-    """Small files: nearly every byte that a mutation changes belongs to the structure of the zip file."""
+    """Yields small files, so that most bytes that a mutation changes belong to the structure of the zip file."""
     program = Program()
     x = program.input("x", np.zeros((2, 3), "float32"))
     weight = program.weight("w", np.ones((2, 3), "float32"))
@@ -78,7 +78,7 @@ def archives():
 
 
 def modules():
-    """The modules of other tests, without their comments."""
+    """Yields the modules of other tests, without their comments."""
     for path in sorted(TESTS.rglob("*.mlir")):
         if path.parent.name == "upstream":  # crashes of MLIR itself
             continue
@@ -102,7 +102,7 @@ def manifests():
 
 
 def weights():
-    """The weights of forward in test/runtime/kernel.c, with the length of the header in front and without."""
+    """Yields the weights of `forward` in test/runtime/kernel.c, with and without the length before the header."""
     def tensor(begin, end, dtype="F32"):
         return {"dtype": dtype, "shape": [4], "data_offsets": [begin, end]}
 
@@ -124,7 +124,7 @@ def arrays():
 
 
 def packed():
-    """The file that attn_weights_save writes for forward in test/runtime/kernel.c."""
+    """Yields the file that attn_weights_save writes for `forward` in test/runtime/kernel.c."""
     abi = int(re.search(r"#define ATTN_ABI_VERSION (\d+)", (TESTS.parent / "runtime" / "attn_kernel.h").read_text())[1])
     yield "forward", struct.pack("<8sIIQQQ24s8f", b"ATTNPACK", abi, 0, 1, 32, 99, b"x86-64-v4", *range(8))
 

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Bounds and proofs are compared with the result of kept() for each pair. Cases are random; a failure
-// prints the seed, with which ATTN_SEED repeats the case.
+// Bounds of visible keys, and proofs about whole masks, are compared with the pairs that kept() describes. Cases are
+// random. Each test prints its seed; the environment variable ATTN_SEED repeats it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// A tile and the values that its rows read: one value for each captured operand and row.
+/// A tile of queries and keys. `captured` holds the value that each row reads from each captured operand.
 struct Tile {
   int64_t q, rows, keys, step;
   SmallVector<SmallVector<int64_t>> captured;
@@ -33,7 +33,7 @@ struct Tile {
     for (const KeptSet &set : kept)
       for (unsigned capture : set.symbols) {
         ArrayRef<int64_t> values = captured[capture];
-        // Without rows, any value is right.
+        // A tile without rows has no least and no greatest value. Any value will do.
         result.push_back(values.empty() ? 0 : *llvm::min_element(values));
         result.push_back(values.empty() ? 0 : *llvm::max_element(values));
       }
@@ -58,7 +58,7 @@ protected:
   }
   bool chance(double probability) { return std::bernoulli_distribution(probability)(random); }
 
-  /// One of causal, window and lengths, which reads captured operand 0.
+  /// Returns a random causal, window or lengths mask. A lengths mask reads captured operand 0.
   MaskInterface simpleMask() {
     switch (between(0, 2)) {
     case 0:
@@ -72,7 +72,7 @@ protected:
     }
   }
 
-  /// A simple mask, or a conjunction of simple masks.
+  /// Returns a random simple mask, or a conjunction of simple masks.
   MaskInterface mask() {
     if (chance(0.5))
       return simpleMask();
@@ -82,7 +82,7 @@ protected:
     return AndAttr::get(&context, masks);
   }
 
-  /// One set of random constraints over (q, k), with strides and blocks.
+  /// Returns a set of pairs (q, k) with random constraints, which may have factors, floor divisions and remainders.
   KeptSet oddSet() {
     AffineExpr q = getAffineDimExpr(0, &context), k = getAffineDimExpr(1, &context);
     SmallVector<AffineExpr> exprs;
@@ -126,7 +126,7 @@ bool holds(const IntegerSet &set, ArrayRef<int64_t> dims, ArrayRef<int64_t> symb
   return true;
 }
 
-/// Whether a pair is kept. Dense tests hold for some fixed pairs.
+/// Returns whether one of the sets keeps a pair. Tests of dense masks hold for a fixed pattern of pairs.
 bool isKept(ArrayRef<KeptSet> kept, const Tile &tile, int64_t q, int64_t k) {
   return llvm::any_of(kept, [&](const KeptSet &set) {
     SmallVector<int64_t> symbols = llvm::map_to_vector(
@@ -248,7 +248,8 @@ TEST_F(MaskTest, BoundsWithoutMask) {
   }
 }
 
-/// Operations are folded on constants one by one, in the way a run would compute them.
+/// Compares the results of the ops that build() creates with those of evaluate(). Folding the ops one after another on
+/// constants has the same results as running them.
 TEST_F(MaskTest, OperationsComputeTheSame) {
   OpBuilder builder(&context);
   Location loc = builder.getUnknownLoc();
@@ -303,7 +304,7 @@ TEST_F(MaskTest, ProofsOfNamedMasks) {
     MaskInterface mask = this->mask();
     PairCounts counts{between(0, 12), between(0, 12)};
     SmallVector<KeptSet> kept = mask.kept(0);
-    // A length is any integer: -1 hides every key, one past the last key hides none.
+    // A length may be any integer: -1 hides every key, and a length above the number of keys hides none.
     bool hasEmptyRow = false, hidesPair = false;
     for (int64_t length = -1; length <= counts.keys + 1; ++length) {
       Tile tile{0, counts.queries, counts.keys, 1, {SmallVector<int64_t>(counts.queries, length)}};
@@ -341,7 +342,8 @@ TEST_F(MaskTest, ProofsOfUnknownCounts) {
   EXPECT_FALSE(mayHaveEmptyRow(causal, 2, selfAttention));
   EXPECT_FALSE(mayHaveEmptyRow(window, 2, selfAttention));
   EXPECT_TRUE(mayHaveEmptyRow(late, 2, selfAttention));
-  // Without keys every row is empty; a window moves past the last key.
+  // An unknown number of keys may be 0, so that every row is empty. If there are many more queries than keys, the
+  // window of the last query lies beyond the last key.
   EXPECT_TRUE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown}));
   EXPECT_FALSE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown, false, /*someKey=*/true}));
   EXPECT_TRUE(mayHaveEmptyRow(late, 2, {kUnknown, kUnknown, false, /*someKey=*/true}));

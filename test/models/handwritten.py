@@ -1,7 +1,7 @@
-"""Attention as people write it by hand: one class for each spelling.
+"""Attention as people write it by hand: one class for each way of writing it.
 
-Every class spells the same few ideas in another way: how heads are split, where the mask comes from,
-what is added to the scores. EXAMPLES at the end gives each a name, its arguments and its inputs.
+The classes differ in how heads are split, how the mask is made, and which terms are added to the scores. EXAMPLES, at
+the end of this file, has the names, the arguments of constructors, and the inputs.
 """
 import math
 
@@ -12,7 +12,7 @@ from torch import nn
 
 
 def split(x, heads):
-    """(batch, length, width) to (batch, heads, length, width of a head)."""
+    """Reshapes (batch, length, width) to (batch, heads, length, width of a head)."""
     return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
 
 
@@ -38,7 +38,7 @@ class Projections(nn.Module):
 
 
 # ---------------------------------------------------------------------------------------------------
-# How heads are spelled
+# Ways to split heads
 # ---------------------------------------------------------------------------------------------------
 
 
@@ -50,7 +50,7 @@ class EinsumAttention(Projections):
 
 
 class EinsumNoTranspose(Projections):
-    """Heads stay the third axis: einsum reorders the dimensions."""
+    """The heads stay the third axis, because einsum reorders the dimensions."""
 
     def forward(self, x):
         n, t, c = x.shape
@@ -94,7 +94,7 @@ class Head(nn.Module):
 
 
 class HeadList(nn.Module):
-    """A module for each head, their outputs joined."""
+    """Each head is a module, and their outputs are concatenated."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -106,7 +106,7 @@ class HeadList(nn.Module):
 
 
 class UnbindAttention(nn.Module):
-    """One projection for all three, as in ViT."""
+    """One projection gives queries, keys and values, as in ViT."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -133,7 +133,7 @@ class LoopAttention(Projections):
 
 
 class BatchedHeads(Projections):
-    """The style of diffusers: heads join the batch, and scores come from baddbmm. Keys may come from another text."""
+    """The style of diffusers: heads are merged with the batch, and baddbmm computes scores. Keys may differ from x."""
 
     def fold(self, x):
         b, t, c = x.shape
@@ -150,7 +150,7 @@ class BatchedHeads(Projections):
 
 
 class ListOfLinears(nn.Module):
-    """The style of the Annotated Transformer: four clones in a list, a mask shared by all heads."""
+    """The style of the Annotated Transformer: four copies of a layer in a list, and a mask that all heads share."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -176,7 +176,7 @@ class ListOfLinears(nn.Module):
 
 
 class TrilAttention(Projections):
-    """A registered triangle, cut to the length of the call."""
+    """The mask is a slice of a triangular buffer, as long as the input."""
 
     def __init__(self, dim=32, heads=4, block=64):
         super().__init__(dim, heads)
@@ -191,7 +191,7 @@ class TrilAttention(Projections):
 
 
 class TriuAttention(Projections):
-    """A triangle of -inf, made anew in each call."""
+    """Each call makes a triangle of -inf, which is added to the scores."""
 
     def forward(self, x):
         t = x.shape[1]
@@ -211,7 +211,7 @@ class SubtractedMask(TrilAttention):
 
 
 class PaddedAttention(Projections):
-    """A mask that is 1 at tokens and 0 at padding."""
+    """The mask is 1 for tokens and 0 for padding."""
 
     def forward(self, x, mask):
         q, k, v = self.project(x)
@@ -221,7 +221,7 @@ class PaddedAttention(Projections):
 
 
 class ExtendedMask(Projections):
-    """BERT: (1 - mask) * the least number, added."""
+    """BERT: (1 - mask) * the least number is added to the scores."""
 
     def forward(self, x, mask):
         q, k, v = self.project(x)
@@ -230,7 +230,7 @@ class ExtendedMask(Projections):
 
 
 class SlidingWindow(Projections):
-    """The last `window` tokens, and the first `sinks`, as in StreamingLLM."""
+    """A query attends to the last `window` tokens and to the first `sinks`, as in StreamingLLM."""
 
     def __init__(self, dim=32, heads=4, window=5, sinks=0):
         super().__init__(dim, heads)
@@ -246,7 +246,7 @@ class SlidingWindow(Projections):
 
 
 class GraphAttention(nn.Module):
-    """GAT: scores are sums of two numbers, -9e15 where no edge is."""
+    """GAT: a score is the sum of two numbers, or -9e15 if the graph has no edge between the nodes."""
 
     def __init__(self, dim=32, size=16):
         super().__init__()
@@ -266,7 +266,7 @@ class GraphAttention(nn.Module):
 
 
 class NanoGPTBlock(nn.Module):
-    """Norm, attention of one split projection, norm, MLP; flash takes the fused op, else a triangle."""
+    """Norm, attention of a split projection, norm and MLP. `flash` selects the fused op, else a mask is a triangle."""
 
     def __init__(self, dim=32, heads=4, flash=True):
         super().__init__()
@@ -292,7 +292,7 @@ class NanoGPTBlock(nn.Module):
 
 
 class MinGPTBlock(nn.Module):
-    """The same block with GELU spelled out and the MLP in a dictionary of modules."""
+    """The same block, which computes GELU by elementary ops and has the MLP in a dictionary of modules."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -308,7 +308,7 @@ class MinGPTBlock(nn.Module):
 
 
 class AxialAttention(nn.Module):
-    """Rows attend, then columns."""
+    """Attention along rows, then along columns."""
 
     def __init__(self, dim=16):
         super().__init__()
@@ -322,7 +322,7 @@ class AxialAttention(nn.Module):
 
 
 class PixelAttention(nn.Module):
-    """SAGAN and diffusion models: 1 x 1 convolutions project, pixels attend."""
+    """SAGAN and diffusion models: attention of pixels, with 1 x 1 convolutions as projections."""
 
     def __init__(self, dim=16):
         super().__init__()
@@ -349,7 +349,7 @@ def angles(length, dim):
 
 
 class ComplexRotary(Projections):
-    """As in Llama's code, pairs are complex numbers, and the table is an argument."""
+    """As in Llama's code, pairs of elements are complex numbers, and the table of rotations is an argument."""
 
     def forward(self, x, cos_sin):
         n, t, _ = x.shape
@@ -371,7 +371,7 @@ def rotate_half(x):
 
 
 class Rotary(Projections):
-    """Halves rotate. Only `part` of the width of a head is rotated, as in GPT-NeoX. Tables are buffers."""
+    """Rotates halves. Only `part` of the width of a head is rotated, as in GPT-NeoX. The tables are buffers."""
 
     def __init__(self, dim=32, heads=4, part=1.0):
         super().__init__(dim, heads)
@@ -391,7 +391,7 @@ class Rotary(Projections):
 
 
 class InterleavedRotary(Rotary):
-    """GPT-J: even and odd elements are a pair; sines are arguments of the call."""
+    """GPT-J: an even element and the odd element after it are a pair; sines and cosines are arguments of the call."""
 
     def rotate(self, x):
         table = angles(x.shape[2], self.head_dim).to(x.dtype).repeat_interleave(2, dim=-1)
@@ -412,7 +412,7 @@ class Alibi(Projections):
 
 
 class BucketBias(Projections):
-    """T5: a learned number for each head and bucket of distance, no scale."""
+    """T5: a learned number for each head and bucket of distances is added to scores, which have no scale."""
 
     def __init__(self, dim=32, heads=4, buckets=16, farthest=32):
         super().__init__(dim, heads)
@@ -438,7 +438,7 @@ class BucketBias(Projections):
 
 
 class RelativeShift(Projections):
-    """Transformer-XL: scores with positions, shifted by a pad and a view."""
+    """Transformer-XL: scores with relative positions, which a pad and a view shift."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -460,7 +460,7 @@ class RelativeShift(Projections):
 
 
 class GrowingCache(Projections):
-    """New tokens after those of a cache, which is returned longer."""
+    """New tokens are appended to those of a cache, and the longer cache is returned."""
 
     def forward(self, x, past_key, past_value):
         q, k, v = self.project(x)
@@ -471,7 +471,7 @@ class GrowingCache(Projections):
 
 
 class FixedCache(Projections):
-    """A cache of fixed length in buffers, written where the new tokens are."""
+    """A cache of fixed length is in buffers, to which keys and values of new tokens are written at their positions."""
 
     def __init__(self, dim=32, heads=4, length=24, batch=2, slices=False):
         super().__init__(dim, heads)
@@ -492,7 +492,7 @@ class FixedCache(Projections):
 
 
 class GroupedQueries(nn.Module):
-    """Fewer heads of keys than of queries, repeated in one of two spellings."""
+    """There are fewer heads of keys than of queries; they are repeated in one of two ways."""
 
     def __init__(self, dim=32, heads=4, kv_heads=2, expand=False):
         super().__init__()
@@ -517,7 +517,7 @@ class GroupedQueries(nn.Module):
 
 
 class LatentAttention(nn.Module):
-    """DeepSeek: keys and values come from a narrow latent; a part of each key rotates, shared by heads."""
+    """DeepSeek: keys and values are projections of a narrow latent; all heads share a rotated part of each key."""
 
     def __init__(self, dim=32, heads=4, latent=16, nope=8, rope=8):
         super().__init__()
@@ -543,7 +543,7 @@ class LatentAttention(nn.Module):
 
 
 class LearnedQueries(nn.Module):
-    """Perceiver: a few learned queries read the input."""
+    """Perceiver: a few learned queries attend to the input."""
 
     def __init__(self, dim=32, heads=4, latents=6):
         super().__init__()
@@ -563,12 +563,12 @@ class LearnedQueries(nn.Module):
 
 
 # ---------------------------------------------------------------------------------------------------
-# Scores, weights and outputs that are not the usual ones
+# Unusual scores, weights and outputs
 # ---------------------------------------------------------------------------------------------------
 
 
 class Softcap(Projections):
-    """Gemma 2: scores within [-cap, cap]."""
+    """Gemma 2: scores are limited to [-cap, cap]."""
 
     def forward(self, x):
         q, k, v = self.project(x)
@@ -577,7 +577,7 @@ class Softcap(Projections):
 
 
 class SinkLogit(Projections):
-    """gpt-oss: each head has one more score, whose weight is dropped."""
+    """gpt-oss: each head has an additional score, whose weight is dropped."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -591,7 +591,7 @@ class SinkLogit(Projections):
 
 
 class CosineAttention(Projections):
-    """Swin v2: unit queries and keys, a learned and bounded scale."""
+    """Swin v2: queries and keys have length 1, and the scale is learned and bounded."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -604,7 +604,7 @@ class CosineAttention(Projections):
 
 
 class GatedAttention(Projections):
-    """AlphaFold: a bias for each pair, and a sigmoid gate on the outputs of heads."""
+    """AlphaFold: a bias is added for each pair, and a sigmoid gate multiplies the outputs of heads."""
 
     def __init__(self, dim=32, heads=4, pair=8):
         super().__init__(dim, heads)
@@ -617,7 +617,7 @@ class GatedAttention(Projections):
 
 
 class TalkingHeads(Projections):
-    """CaiT: heads mix before and after the softmax."""
+    """CaiT: linear layers mix the heads before and after the softmax."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -630,7 +630,7 @@ class TalkingHeads(Projections):
 
 
 class ManualSoftmax(Projections):
-    """exp / sum, with or without subtracting the largest score first."""
+    """The softmax is exp / sum, with or without a subtraction of the largest score."""
 
     def __init__(self, dim=32, heads=4, shifted=True):
         super().__init__(dim, heads)
@@ -646,7 +646,7 @@ class ManualSoftmax(Projections):
 
 
 class ChannelAttention(Projections):
-    """XCiT: channels attend to channels."""
+    """XCiT: attention of channels to channels."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -659,7 +659,7 @@ class ChannelAttention(Projections):
 
 
 class LinearAttention(Projections):
-    """No softmax: elu(q) + 1 times a sum over keys."""
+    """There is no softmax: elu(q) + 1 is multiplied by a sum over keys."""
 
     def forward(self, x):
         q, k, v = self.project(x)
@@ -670,7 +670,7 @@ class LinearAttention(Projections):
 
 
 class AdditiveAttention(nn.Module):
-    """Bahdanau: tanh of a sum, one query."""
+    """Bahdanau: scores are computed from tanh of a sum, for one query."""
 
     def __init__(self, dim=32):
         super().__init__()
@@ -683,7 +683,7 @@ class AdditiveAttention(nn.Module):
 
 
 class WeightsToo(Projections):
-    """Dropout that eval turns off; the weights are a result, either for each head or as their mean over heads."""
+    """The weights are results too, for each head and as the mean over heads. eval() turns the dropout off."""
 
     def forward(self, x):
         q, k, v = self.project(x)
@@ -696,7 +696,7 @@ def tokens(batch, length, dim=32):
 
 
 def padding(batch, length):
-    """1 for tokens, and 0 after the last token. Each row has three tokens fewer than the previous row."""
+    """Returns 1 for tokens and 0 after the last token. Each row has three tokens fewer than the previous row."""
     return (torch.arange(length) < length - 3 * torch.arange(batch)[:, None]).long()
 
 
@@ -704,7 +704,7 @@ def one(b, t):
     return (tokens(b, t),)
 
 
-# A name, the module, and its inputs for a batch and a length.
+# Each example has a name, the module, and a function of a batch and a length that returns the inputs.
 EXAMPLES = [
     ("einsum", EinsumAttention, one),
     ("einsum-no-transpose", EinsumNoTranspose, one),

@@ -1,7 +1,7 @@
-"""Steps a decoder through a sequence: step.py LIBRARY FOLDER
+"""Calls a decoder for one token of a sequence after the other: step.py LIBRARY FOLDER
 
 FOLDER has the tokens in llama.x.npy and, in llama.out.npy, the scores that torch computes for all tokens at once, in
-float64. Each step must give these scores, and must change only the row of its position in the caches, bit for bit.
+float64. Each call must give these scores. In the caches, it must change only the row of its position, bit for bit.
 """
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ import numpy as np
 library, models = sys.argv[1], pathlib.Path(sys.argv[2])
 tokens, expected = np.load(models / "llama.x.npy"), np.load(models / "llama.out.npy")
 LONGEST = 40
-# Rows that are not written yet have no influence, whatever they contain.
+# Rows of the caches that are not written yet must have no influence, whatever they contain.
 caches = [np.full((1, 2, LONGEST, 8), filler, "float32") for filler in (np.nan, 1e30)]
 with tempfile.TemporaryDirectory() as folder:
     folder = pathlib.Path(folder)

@@ -4,16 +4,16 @@
     zoo.py --list
     zoo.py --ops --out DIR
 
-Models come from transformers, timm, torch.nn and handwritten.py, small and with random weights. One line
-per model says whether torch.export accepted it, whether attnc did (otherwise the first line of the error
-message), how many attentions were fused, and the error against float64, beside torch's own error in float32.
+Models come from transformers, timm, torch.nn and handwritten.py. They are small and have random weights. The script
+prints a line for each model: whether torch.export accepted it, whether attnc compiled it or the first line of the error
+message, how many attentions were fused, the error of attn against float64, and the error of torch in float32.
 
---decompose exports core aten ops. --dynamic makes every size dynamic that a model's inputs allow, and calls
-the same library with two sets of sizes. OUT receives NAME.pt2, NAME.so, NAME.report.txt, inputs as
-NAME.in0.npy, float64 results as NAME.expected0.npy, and results of attn as NAME.got/0.npy; files of the
-second set of sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported files in OUT.
+--decompose exports core aten ops. --dynamic makes dynamic every size that a model's inputs allow, and calls the
+library with two sets of sizes. The script writes to OUT the files NAME.pt2, NAME.so, NAME.report.txt, inputs as
+NAME.in0.npy, float64 results as NAME.expected0.npy, and results of attn as NAME.got/0.npy; files of the second set of
+sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported files in OUT.
 
-Exits with 1 if an exported model does not compile or gives wrong results; never with --report-only.
+The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only.
 
 Needs torch, transformers, timm, einops and numpy.
 """
@@ -53,7 +53,8 @@ from handwritten import padding, tokens
 # The models
 # ---------------------------------------------------------------------------------------------------
 
-# name -> how to make the module, and its inputs for a batch and a length: arguments by position, by name.
+# name -> the function that makes the module, and a function of a batch and a length that returns the inputs: positional
+# arguments and keyword arguments.
 MODELS = {}
 
 
@@ -63,7 +64,7 @@ def add(name, build, inputs):
 
 
 def given(*args, **kwargs):
-    """The arguments of a call."""
+    """Returns the arguments of a call."""
     return args, kwargs
 
 
@@ -82,7 +83,7 @@ def one(b, t):
 
 
 class Sdpa(nn.Module):
-    """The op itself, behind projections to heads."""
+    """scaled_dot_product_attention itself, after projections to heads."""
 
     def __init__(self, kv_heads=4, **options):
         super().__init__()
@@ -96,7 +97,7 @@ class Sdpa(nn.Module):
 
 
 class SelfAttention(nn.MultiheadAttention):
-    """nn.MultiheadAttention of one input, with the constants that it is called with."""
+    """nn.MultiheadAttention of one input, with constants as the other arguments of the call."""
 
     def __init__(self, need_weights=False, average_attn_weights=True, **options):
         super().__init__(32, 4, batch_first=True, **options)
@@ -108,7 +109,7 @@ class SelfAttention(nn.MultiheadAttention):
 
 
 class CausalTransformer(nn.Transformer):
-    """Passes is_causal, because nn.Transformer otherwise finds out from the values whether the mask is causal."""
+    """Passes is_causal, because nn.Transformer otherwise reads the elements of the mask to see whether it is causal."""
 
     def forward(self, src, tgt, tgt_mask, memory_key_padding_mask):
         return super().forward(src, tgt, tgt_mask=tgt_mask, memory_key_padding_mask=memory_key_padding_mask,
@@ -116,12 +117,12 @@ class CausalTransformer(nn.Transformer):
 
 
 def hidden(b, t):
-    """True where there is no token."""
+    """Returns a mask that is True for padding."""
     return padding(b, t) == 0
 
 
 def with_memory(b, t):
-    """Masks of a decoder."""
+    """Returns the arguments of a decoder with a memory, with their masks."""
     return dict(tgt_mask=triangle(t), memory_key_padding_mask=hidden(b, t + 4))
 
 
@@ -167,7 +168,7 @@ for name, build, inputs in [
 
 # --- transformers ----------------------------------------------------------------------------------
 
-# The names that configurations have for the same few sizes.
+# Configurations of models have different names for the same sizes.
 COMMON = dict(vocab_size=100, pad_token_id=0, bos_token_id=1, eos_token_id=2, use_cache=False)
 USUAL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
 GROUPED = dict(USUAL, num_key_value_heads=2, head_dim=8)
@@ -206,7 +207,7 @@ EAGER, BOTH = ("eager",), ("eager", "sdpa")  # the ways that transformers has of
 
 
 def hf(name, kind, sizes, inputs, hows=BOTH, cls=None):
-    """A whole model without a head."""
+    """Adds a whole model without a head."""
 
     def build(how):
         config = configuration(kind, sizes, how)
@@ -217,7 +218,7 @@ def hf(name, kind, sizes, inputs, hows=BOTH, cls=None):
 
 
 def hf_layer(name, kind, sizes, cls, inputs, hows=BOTH, **options):
-    """One layer of a model, by its class. The caller makes the mask."""
+    """Adds one layer of a model, given by its class. The caller makes the mask."""
 
     def build(how):
         module = importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
@@ -259,7 +260,7 @@ for kind, sizes in {
     "eurobert": GROUPED,
 }.items():
     hf(kind, kind, sizes, text)
-# With a dynamic length, its slices would have sizes that depend on an element, which attn refuses.
+# With a dynamic length, its slices would have sizes that depend on an element, which attn does not support.
 hf("deberta", "deberta", DEBERTA, lambda b, t: text(b, 13), EAGER)
 for kind, sizes in {
     "deberta-v2": dict(DEBERTA, share_att_key=True),
@@ -275,7 +276,7 @@ for kind, sizes in {
 hf("xlnet", "xlnet", XLNET, lambda b, t: text(b, 13), EAGER)
 hf("funnel", "funnel", FUNNEL, lambda b, t: text(b, 13), EAGER, "FunnelModel")
 
-# Decoders of text: with padding, and some without, where a mask need not be made.
+# Decoders of text. Some have no padding, so that they need not make a mask.
 for kind, sizes in {
     "gpt2": GPT,
     "gpt_neox": dict(USUAL, rotary_pct=0.5),
@@ -424,14 +425,14 @@ add("timm-rotary-attention-pool",
 
 
 # ---------------------------------------------------------------------------------------------------
-# A model becomes files
+# Files of a model
 # ---------------------------------------------------------------------------------------------------
 
 SMALL, OTHER = (2, 13), (3, 18)  # batch and length
 
 
 def make(name):
-    """The module. Its weights are random, and none is 0 or 1, so that ignoring a weight changes the result."""
+    """Makes the module. Its weights are random, and none is 0 or 1, so that ignoring a weight changes the result."""
     torch.manual_seed(0)
     module = MODELS[name][0]().eval().requires_grad_(False)
     for parameter in module.parameters():
@@ -448,7 +449,7 @@ def example(name, size):
 
 
 def open_sizes(module, one, other, **bounds):
-    """Dynamic shapes of the axes on which two calls differ; None if they do not."""
+    """Returns dynamic shapes for the dimensions in which two calls differ, or None if there are none."""
 
     def dim(size, other_size):
         if (size, other_size) == (SMALL[0], OTHER[0]):
@@ -464,21 +465,21 @@ def open_sizes(module, one, other, **bounds):
 
 
 def export(module, calls, decompose):
-    """The exported program, of one call or for the sizes of two; None if those do not differ."""
+    """Returns the exported program for one call, or with dynamic sizes for two calls; None if their sizes are equal."""
     shapes = open_sizes(module, *calls) if len(calls) == 2 else None
     if len(calls) == 2 and not shapes:
         return None
     args, kwargs = calls[0]
     try:
         program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
-    except torch._dynamo.exc.UserError:  # modules with tables want a bound, and say so
+    except torch._dynamo.exc.UserError:  # a module with a table needs a bound, which the error message names
         shapes = open_sizes(module, *calls, min=4, max=48)
         program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
     return program.run_decompositions() if decompose else program
 
 
 def results(module, args, kwargs, signature):
-    """The outputs of a call in the order of the exported file: buffers that it wrote to, then its results."""
+    """Returns the outputs of a call in the order of the exported file: buffers to which it writes, then its results."""
     module = copy.deepcopy(module)
     out = [x for x in pytree.tree_leaves(module(*args, **kwargs)) if isinstance(x, torch.Tensor)]
     state = dict(module.named_buffers())
@@ -491,7 +492,7 @@ def in_double(module, args, kwargs):
 
 
 def error(got, expected):
-    """The largest difference relative to the largest value; NaN and infinities must be where they are expected."""
+    """Returns the largest difference relative to the largest value. NaN and infinities must be at the same places."""
     if len(got) != len(expected):
         return float("inf")
     worst = 0.0
@@ -509,7 +510,7 @@ def error(got, expected):
 
 
 def save(prefix, tensors):
-    """Numbered .npy files, in C order."""
+    """Writes numbered .npy files, in C order."""
     files = [f"{prefix}{i}.npy" for i in range(len(tensors))]
     for file, x in zip(files, tensors):
         np.save(file, np.array(x, order="C"))
@@ -517,7 +518,7 @@ def save(prefix, tensors):
 
 
 def call(*command):
-    """None, or the first line of the error."""
+    """Runs a command. Returns None, or the first line of the error."""
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:
@@ -526,7 +527,7 @@ def call(*command):
         return None
     lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
     text = next((line for line in lines if "expected" in line or "error" in line), (lines or ["no message"])[0])
-    text = re.sub(r"(/[^/\s:]+)+/", "", text)  # the folders of files
+    text = re.sub(r"(/[^/\s:]+)+/", "", text)  # removes the folders of files
     text = re.sub(r"^\S+: \S+\.(pt2|so): ", "", text)[:160]
     if done.returncode < 0:
         return f"CRASH of {Path(command[0]).name}, {signal.Signals(-done.returncode).name}: {text}"
@@ -541,7 +542,7 @@ class Outcome:
     fused: int = 0
     unfused: int = 0
     error: float | None = None  # of attn, against float64
-    eager: float | None = None  # of torch in float32, likewise
+    eager: float | None = None  # of torch in float32, against float64
     message: str = ""
 
     @property
@@ -558,18 +559,18 @@ class Outcome:
 
 
 def reference(module, args, kwargs, signature):
-    """The results of torch in float32, and the reference results."""
+    """Returns the results of torch in float32, and the reference results."""
     narrow = [x.numpy() for x in results(module, args, kwargs, signature)]
     try:
         wide = [x.numpy() for x in results(*in_double(module, args, kwargs), signature)]
-    except Exception:  # whatever a module raises that was written for float32
+    except Exception:  # a module that was written for float32 may raise any exception
         return narrow, narrow
-    # A module that computes something else in float64 is no reference.
+    # If the results in float64 differ too much, the module does not compute the same, and float32 is the reference.
     return narrow, wide if error(narrow, wide) < 1e-3 else narrow
 
 
 def run(options, base, prefix, inputs, buffers):
-    """The results of the library, starting with buffers that it writes to as in torch, or an error message."""
+    """Returns the results of the library, first the buffers to which it writes, as in torch, or an error message."""
     folder = Path(f"{prefix}.got")
     folder.mkdir()
     signature = subprocess.run([options.bin / "attn-run", f"{base}.so", "--describe"], capture_output=True, text=True).stdout
@@ -605,7 +606,7 @@ def study(name, options):
         inputs = [save(f"{prefix}.in", pytree.tree_leaves(given)) for prefix, given in zip(prefixes, calls)]
         for prefix, (_, expected) in zip(prefixes, references):
             save(f"{prefix}.expected", expected)
-    except Exception as failure:  # whatever torch raises
+    except Exception as failure:  # torch may raise any exception
         outcome.message = f"{type(failure).__name__}: {' '.join(str(failure).split())}"[:160]
         return outcome
     outcome.exported = True
@@ -627,7 +628,7 @@ def study(name, options):
         if isinstance(got, str):
             outcome.error, outcome.message = float("inf"), f" {got}"
             break
-        # A library may leave out buffers that a call writes to, and so may a file that is not decomposed.
+        # A library, and a file that is not decomposed, may lack results for buffers to which a call writes.
         count = min(len(got), len(expected)) if buffers else len(expected)
         outcome.error = max(outcome.error, error(got[-count:], expected[-count:]))
     return outcome
@@ -664,7 +665,7 @@ def main():
         return 0
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    torch.backends.mha.set_fastpath_enabled(False)  # it computes padding otherwise than what is exported
+    torch.backends.mha.set_fastpath_enabled(False)  # it treats padding differently from the exported graph
     transformers.logging.set_verbosity_error()
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")

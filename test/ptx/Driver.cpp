@@ -3,15 +3,16 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // This library has the functions of the CUDA driver that attn calls. Kernels run in the emulator of this folder, a
-// process of its own that shares the memory of the device. Programs find this library through LD_LIBRARY_PATH.
+// separate process that shares the memory of the emulated device. Programs find this library through LD_LIBRARY_PATH.
 // Environment variables:
 //   ATTN_FAKE_EMULATOR    the command that starts the emulator; without it, kernels do nothing
 //   ATTN_FAKE_LOG         a file that gets a line for each call
 //   ATTN_FAKE_FAIL        "cuMemAlloc_v2:2:3" makes call 3 of cuMemAlloc_v2 return error 2; call 0 means all
 //   ATTN_FAKE_CAPABILITY  the compute capability, 80 by default
 //
-// Only the emulator and the functions that copy access the memory of the device, although its addresses are valid in
-// this process. Around each allocation are bytes that no kernel may touch. New memory has bytes of 0xff, which are NaN.
+// Although the addresses of device memory are valid in this process, only the emulator and the functions that copy
+// access them. Before and after each allocation there are bytes that no kernel may access. The bytes of new memory are
+// 0xff, so its floats are NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -111,7 +112,7 @@ private:
 struct Device {
   static constexpr size_t kBytes = size_t(1) << 30, kGap = 512, kAlignment = 256;
   static constexpr size_t kConstants =
-      1 << 20; ///< at the end of memory: constant arrays, which the emulator places
+      1 << 20; ///< bytes at the end of memory, into which the emulator puts constant arrays
 
   std::mutex mutex;
   char *memory = nullptr;
@@ -132,7 +133,8 @@ struct Device {
   }
 };
 
-/// Never destroyed before the program's own objects: it is created first, by the first call.
+/// Returns the only device. The first call of a driver function creates it, so static objects that the program creates
+/// later are destroyed before it.
 Device &device() {
   static Device only;
   return only;
@@ -140,7 +142,7 @@ Device &device() {
 
 thread_local void *current;
 
-/// Counts and logs a call of `name`, and returns the error that it should return.
+/// Counts and logs a call of `name`, and returns the error that the call should return.
 int begin(const char *name, const std::string &details = "") {
   std::lock_guard<std::mutex> lock(device().mutex);
   int number = ++device().numCalls[name];
@@ -398,7 +400,7 @@ API(cuLaunchKernel, void *function, unsigned gridX, unsigned gridY, unsigned gri
   return IllegalAddress;
 }
 
-/// Writes what asynchronous.py reads, and refuses what the real driver refuses.
+/// Writes a tensor map in the format that asynchronous.py reads. Rejects arguments that the real driver rejects.
 API(cuTensorMapEncodeTiled, uint64_t *map, int type, unsigned rank, uint64_t address,
     const uint64_t *sizes, const uint64_t *strides, const unsigned *box, const unsigned *steps,
     int interleave, int swizzle, int, int) {

@@ -1,8 +1,9 @@
 """assemble.py PTXAS FOLDER [FILE...]: assembles the kernels of attention.py and of the models FILE with NVIDIA's assembler.
 
 Prints a table of the registers of a thread, its spilled bytes, the shared memory of a block and the instructions that
-multiply matrices. Attentions of 16-bit elements with heads of at most 128 must not spill. Products that run must not be
-serialised: of the messages C7510 to C7519 about them, only C7517 is allowed, a wait that repeats one of ours.
+multiply matrices. Attentions of 16-bit elements with head sizes of at most 128 must not spill. The assembler must not
+serialise asynchronous products: of its messages C7510 to C7519 about them, only C7517 is allowed, which reports an
+additional wait beside one in the code.
 """
 import json
 import pathlib
@@ -16,7 +17,7 @@ LEVELS = {80: "sm_80", 90: "sm_90a"}  # by capability
 
 
 def compile_model(path, folder, levels):
-    """The PTX and the shared memory of each kernel, by level."""
+    """Returns the PTX and the shared memory of each kernel, by level."""
     command = ["attnc", path, f"--target={','.join(levels)}", "-o", folder / "kernel.so", f"--dump-stages={folder / 'stages'}"]
     subprocess.run(command, check=True, capture_output=True)
     manifest = json.loads((folder / "kernel.json").read_text())

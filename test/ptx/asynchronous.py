@@ -1,9 +1,9 @@
-"""The asynchronous work of a block on sm_90a: copies of boxes of tensors, barriers in shared memory, and wgmma.
+"""Emulates the asynchronous work of a block on sm_90a: copies of boxes, barriers in shared memory, and wgmma.
 
-A barrier is 8 bytes of shared memory, with the fields of FIELDS. A tensor map is what test/ptx/Driver.cpp writes: see Map.
-If a block is `late`, a box is copied only when all warps wait. If its products are late, wgmma runs only when its warp
-waits for it, and the sums are NaN until then. Each reads what memory contains at the time when it runs. wgmma faults if
-it reads what a thread wrote without fence.proxy.async after it.
+A barrier is 8 bytes of shared memory, with the fields of FIELDS. A tensor map has the format that test/ptx/Driver.cpp
+writes; see Map. If a block is `late`, a box is copied only when all warps wait. If its products are late, wgmma runs
+only when its warp waits for it, and the sums are NaN until then. A copy or product reads the contents that memory has
+when it runs. wgmma faults if it reads bytes that a thread wrote without a later fence.proxy.async.
 """
 import re
 
@@ -15,11 +15,11 @@ BYTES_BIAS = 1 << 21  # so that the number of pending bytes may be negative for 
 
 
 class Fault(Exception):
-    """An error for a program that does what the machine forbids."""
+    """An error of a program that does something that the GPU forbids."""
 
 
 class Barrier:
-    """The phases of a barrier in shared memory: each ends when all threads have arrived and all bytes have been copied."""
+    """A barrier in shared memory. A phase ends when all threads have arrived and all expected bytes are copied."""
 
     def __init__(self, memory, address):
         memory.check(np.array([address]), 8, 8)
@@ -61,7 +61,7 @@ class Barrier:
 
 
 class Map:
-    """A tensor in global memory and a box of it: numbers of 64 bits, in the order of the fields."""
+    """A tensor map: a tensor in global memory and the sizes of a box, from 64-bit words in the order of the fields."""
 
     def __init__(self, words):
         magic, self.address, self.rank, self.size = (int(word) for word in words[:4])
@@ -73,7 +73,7 @@ class Map:
 
 
 class BoxCopy:
-    """A copy of a box to shared memory, swizzled by 128 bytes: rows of at most 128 bytes, and zeros outside the tensor."""
+    """A copy of a box to shared memory, with rows of 128 bytes that are swizzled, and zeros outside the tensor."""
 
     def __init__(self, block, tensor, target, coordinates, barrier):
         self.block, self.tensor, self.target, self.coordinates, self.barrier = block, tensor, target, coordinates, barrier
@@ -101,7 +101,7 @@ class BoxCopy:
 
 
 class Products:
-    """The wgmma instructions of one warp that are running: their sums are not in registers yet."""
+    """The wgmma instructions of one warp that have started, and whose sums are not in registers yet."""
 
     def __init__(self):
         self.open, self.groups, self.sums = [], [], {}
@@ -141,7 +141,7 @@ class Products:
 
 
 def factor_places(description, rows, depth_is_outer):
-    """The addresses of 16-bit elements (row, depth) of a factor of `rows` rows and a depth of 16."""
+    """Returns the addresses of the 16-bit elements (row, depth) of a factor of `rows` rows and a depth of 16."""
     if description >> 62 != 1:
         raise Fault("a factor that is not swizzled by 128 bytes")
     start, leading, stride = ((description >> shift & 0x3fff) << 4 for shift in (0, 16, 32))
@@ -188,7 +188,7 @@ class Instructions:
     """Methods of machine.Decoder."""
 
     def one(self, read, warp, mask):
-        """A value that is the same in all lanes that run."""
+        """Returns a value that is the same in all active lanes."""
         values = read(warp)[mask]
         if (values != values[0]).any():
             raise Fault(f"expected one value in all lanes: {self.instruction.text}")

@@ -1,9 +1,10 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
 
-A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The first
-shape is combined with each mask and type; other shapes with each mask and one type, the slowest ones with every second mask;
-with "all", there are all combinations. The script runs every COUNT-th of them, from FIRST on. attn-run calls each three
-times and compares the bits; in each call, asynchronous copies and products end at another time (emulator.py).
+A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The
+first shape is combined with each mask and type; other shapes with each mask and one type, the slowest ones with every
+second mask; with "all", there are all combinations. The script runs every COUNT-th combination, from FIRST on. attn-run
+calls each function three times and compares the bits of the results; in each call, asynchronous copies and products end
+at different times (emulator.py).
 """
 import os
 import pathlib
@@ -33,7 +34,7 @@ func.func @attention(%q: tensor<?x2x?x{d}x{t}> {{attn.name = "q"}}, %k: tensor<?
 }}
 """
 INDICES = "%ib: index, %ih: index, %iq: index, %ik: index, %s: f32"
-# Each variant: arguments of the function, captures, maps, the mask, the score region.
+# A variant has arguments of the function, captures, their maps, a mask, and a score region.
 LENGTHS = ', %lengths: tensor<?xi32> {attn.name = "lengths"}'
 DENSE = ', %mask: tensor<?x?x?xi1> {attn.name = "mask"}'
 BIAS = ', %bias: tensor<?x?x?xf32> {attn.name = "bias"}'
@@ -68,16 +69,16 @@ VARIANTS = {
       }}"""),
 }
 TYPES = {"bf16": 2e-2, "f16": 3e-3, "f32": 2e-5}
-# Queries, keys, head sizes of queries and of values, heads of keys.
+# The numbers of queries and keys, the head sizes of queries and values, and the number of heads of keys.
 SHAPES = [(70, 130, 64, 64, 2), (20, 50, 96, 72, 1), (33, 200, 40, 24, 1), (1, 77, 128, 128, 2), (150, 40, 20, 9, 2), (64, 64, 256, 256, 1)]
-# Several tiles of queries and of keys at the level sm_90a.
+# With these shapes, there are several tiles of queries and of keys at the level sm_90a.
 LONG_SHAPES = {"plain": (130, 400, 64, 64, 2), "causal": (250, 270, 64, 128, 1), "window": (140, 300, 128, 64, 2), "dense": (129, 300, 64, 64, 1),
                "bias": (130, 390, 64, 64, 2), "lengths": (64, 400, 72, 64, 1), "alibi": (64, 300, 128, 128, 1)}
 CAPABILITIES = (80, 90)  # of the levels sm_80 and sm_90a
 
 
 def get_combinations(everything):
-    """Shape, variant, element type and capability. Without `everything`, one of the levels runs 16-bit elements."""
+    """Returns (shape, variant, element type, capability). Without `everything`, each has only one capability."""
     combinations = [(shape, variant, element, 80 if element == "f32" or (i + j + l) % 2 else 90)
                     for i, shape in enumerate(SHAPES) for j, variant in enumerate(VARIANTS)
                     for l, element in enumerate(TYPES)

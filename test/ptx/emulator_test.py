@@ -1,4 +1,4 @@
-"""The emulator of PTX: programs of a few instructions, and programs that it must refuse."""
+"""Tests the emulator of PTX with programs of a few instructions, and with programs for which it must raise an error."""
 import unittest
 
 import numpy as np
@@ -11,7 +11,7 @@ BASE = 1 << 40  # of global memory
 
 def run(body, arguments=b"", memory=None, threads=32, shared=256, late=False, parameters=".param .b64 p0, .param .b64 p1",
         allocations=None, block=0):
-    """Runs a kernel and returns its first warps' registers."""
+    """Runs a kernel and returns the registers of its warps."""
     registers = ".reg .pred %p<99>;\n.reg .b16 %rs<99>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n"
     text = (".version 8.0\n.target sm_80\n.extern .shared .align 1024 .b8 shared[];\n"
             f".visible .entry k(\n{parameters}\n)\n.maxntid 32\n{{\n{registers}{body}\nret;\n}}\n")
@@ -93,7 +93,7 @@ class Control(unittest.TestCase):
         warps = run(body, threads=64)
         for warp, r in enumerate(warps):
             np.testing.assert_array_equal(r["%r3"], np.arange(32) + 32 * (1 - warp))
-        # Without the barrier, a warp reads what nobody has written.
+        # Without the barrier, a warp reads memory that no thread has written yet.
         warps = run(body.replace("bar.sync 0;\n", ""), threads=64)
         self.assertTrue((warps[0]["%r3"] == 0xffffffff).all())
 
@@ -153,7 +153,7 @@ class MemoryAccess(unittest.TestCase):
 
 
 class Matrices(unittest.TestCase):
-    """Lane l has the elements that the manual of PTX gives it, with g = l / 4 and t = l % 4."""
+    """Lane l holds the elements that the manual of PTX assigns to it, with g = l / 4 and t = l % 4."""
 
     def multiply(self, element, depth):
         rng = np.random.default_rng(0)
@@ -183,7 +183,7 @@ class Matrices(unittest.TestCase):
                 self.multiply(element, depth)
 
     def test_ldmatrix(self):
-        # Row i of matrix j, 8 elements of 16 bits, at the address of lane 8 * j + i.
+        # Row i of matrix j, 8 elements of 16 bits, is at the address that lane 8 * j + i has.
         store = ("mov.u32 %r1, %tid.x;\nmov.b64 %rd1, shared;\nmul.wide.u32 %rd2, %r1, 16;\nadd.s64 %rd3, %rd1, %rd2;\nmov.b32 %r2, 0;\n")
         for i in range(4):
             store += f"shl.b32 %r3, %r1, 8;\nadd.s32 %r4, %r3, {2 * i};\nadd.s32 %r5, %r4, 1;\nshl.b32 %r6, %r5, 16;\nor.b32 %r7, %r6, %r4;\nst.shared.b32 [%rd3+{4 * i}], %r7;\n"

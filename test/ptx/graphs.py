@@ -1,4 +1,5 @@
-"""graphs.py FOLDER: graphs around an attention, and unusual ones, on an emulated GPU against the reference in float64."""
+"""graphs.py FOLDER: compares attentions with other ops around them, and unusual attentions, on an emulated GPU with the
+reference in float64."""
 import os
 import pathlib
 import subprocess
@@ -48,15 +49,15 @@ func.func @product(%x: tensor<150x200xf16>, %w: tensor<{right}xf16>) -> tensor<1
 GRAPHS = {
     "product": product("140x200", "(n, k)"),
     "product-of-rows": product("200x140", "(k, n)"),
-    # One task, whose loop must not be folded.
+    # There is one task, so the loop over tasks has one iteration, and must not be folded.
     "one-task": attention(20, 90, "f16"),
     "one-query": attention(1, 90, "bf16", mask="mask(#attn.causal<offset = 40>)"),
-    # The output is written across rows by other threads than those that computed it.
+    # Threads write columns of the output, whose elements other threads have computed.
     "out-in-columns": attention(150, 90, "f16", out_map="#ot"),
     "out-in-columns-f32": attention(40, 90, "f32", out_map="#ot"),
     "keys-in-columns": attention(40, 200, "f16", key_map="#kt", value_map="#vt"),
     "keys-in-columns-short": attention(40, 9, "f32", key_map="#kt"),
-    # Keys in parts, whose states another kernel merges.
+    # The keys are divided into parts, whose states another kernel merges.
     "parts": attention(3, 2000, "f16", mask="mask(#attn.causal<offset = 1990>)"),
     "parts-f32": attention(3, 900, "f32"),
     "probabilities": MAPS + """
@@ -121,7 +122,7 @@ def save(folder, name, text, *arrays):
 
 
 def check_large_scores(folder):
-    """Equal scores have equal probabilities at any magnitude: the output is the mean of the values."""
+    """Checks that equal scores of any magnitude have equal probabilities: the output is the mean of the values."""
     for element, size in (("f32", 1e5), ("f32", 700.0), ("f16", 1e4), ("f32", 3e15)):
         dtype = np.float16 if element == "f16" else np.float32
         values = np.random.default_rng(3).standard_normal((400, 48)).astype(dtype)
@@ -134,7 +135,7 @@ def check_large_scores(folder):
 
 
 def check_hidden_probabilities(folder):
-    """The probability of a hidden pair is 0 also in a row that is NaN."""
+    """Checks that the probability of a hidden pair is 0, also in a row that is NaN."""
     text = MAPS + """
 func.func @attention(%q: tensor<40x32xf32>, %k: tensor<50x32xf32>, %v: tensor<50x48xf32>) -> (tensor<40x48xf32>, tensor<40x50xf32>) {
   %empty = tensor.empty() : tensor<40x48xf32>
@@ -157,7 +158,7 @@ func.func @attention(%q: tensor<40x32xf32>, %k: tensor<50x32xf32>, %v: tensor<50
 
 
 def check_ranges(folder):
-    """A length that is negative, or greater than the number of keys, is reported after the call."""
+    """Checks that a length that is negative, or greater than the number of keys, is reported after the call."""
     text = """
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>

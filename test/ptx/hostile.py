@@ -1,4 +1,4 @@
-"""hostile.py FOLDER: on an emulated GPU, infinities and NaN have an influence at kept keys, and none at hidden keys.
+"""hostile.py FOLDER: checks, on an emulated GPU, that infinities and NaN influence the result only at kept keys.
 
 Values and keys are not finite at hidden keys, at kept keys, or at both; some rows of scores are NaN or -inf. The results
 of a call must equal those of a row by row computation over the kept keys, including infinities and NaN.
@@ -41,13 +41,13 @@ def reference(q, k, v, kept):
         greatest = np.max(scores, initial=-np.inf, where=~np.isnan(scores))
         p = np.exp(scores - (0 if np.isinf(greatest) and greatest < 0 else greatest))
         total = p.sum()
-        counts = p > 2.0 ** -60  # a smaller probability may be 0 on a GPU, and 0 hides its value
+        counts = p > 2.0 ** -60  # a smaller probability may be 0 on a GPU, and a probability of 0 hides its value
         out[row] = 0 if total == 0 else (p[counts, None] / total * v[keys][counts]).sum(0) if not np.isnan(total) else np.nan
     return out
 
 
 def write(path, array, element):
-    """Writes the elements, with the NaN whose bits are closest to those of an infinity."""
+    """Writes an array as elements of a type, with the NaN whose bits are closest to those of an infinity."""
     elements = to_element(array, element)
     bits = elements.view(np.uint32 if element == "f32" else np.uint16)
     bits[np.isnan(array)] = {"f32": 0x7f800001, "f16": 0x7c01, "bf16": 0x7f81}[element]
@@ -58,14 +58,14 @@ folder = pathlib.Path(sys.argv[1])
 rng = np.random.default_rng(5)
 for (mask, (argument, capture, position, attribute)), element, capability in itertools.product(MASKS.items(), ABSOLUTE, (80, 90)):
     if element == "f32" and capability == 90:
-        continue  # the same code
+        continue  # the code would be the same
     q, k, v = (rng.standard_normal(shape) for shape in ((40, 16), (KEYS, 16), (KEYS, 24)))
     row, column = np.indices((40, KEYS))
     kept = {"causal": column <= row, "window": (column >= row - 7) & (column <= row + 30), "dense": rng.random((40, KEYS)) < 0.4}[mask]
     v[50, 3], v[60, 4], v[61, 4], v[62, 5], v[20, 6], v[21, 7], v[22, 7] = np.inf, -np.inf, np.inf, np.nan, np.inf, np.inf, -np.inf
     v[33, 8], v[34:39, 9] = np.nan, -np.inf
     k[70], k[71, 2] = np.nan, np.inf
-    k[38, 0] = np.nan  # the last queries see it
+    k[38, 0] = np.nan  # the last queries attend to this key
     q, k, v = (from_element(to_element(x, element)).astype(np.float64) for x in (q, k, v))
     text = MODULE.format(t=element, argument=argument, capture=capture, map=position, mask=attribute)
     name = folder / f"{mask}-{element}-{capability}"

@@ -1,9 +1,10 @@
-"""Executes PTX on numpy arrays: a block of threads, its warps, and the memory that they see.
+"""Executes PTX on numpy arrays: a block of threads, its warps, and their memory.
 
-Each register of a warp is an array with one element for each of its 32 lanes. A warp runs until it waits. Where lanes take
-different branches, a stack keeps the lanes that wait for the others. Asynchronous copies are done either at once ("eager") or
-as late as the program allows ("late"), when a thread waits for them: a program that forgets to wait is wrong in one of the
-two modes. Accesses outside an allocation, misaligned accesses and barriers that some threads never reach are errors.
+Each register of a warp is an array with one element for each of its 32 lanes. A warp runs until it waits. If lanes take
+different branches, a stack keeps the lanes that wait for the others. Asynchronous copies are done either at once
+("eager") or as late as the program allows ("late"), when a thread waits for them. A program that forgets to wait gives
+wrong results in one of the two modes. Accesses outside an allocation, misaligned accesses and barriers that some
+threads never reach are errors.
 """
 import bisect
 import re
@@ -15,7 +16,7 @@ from asynchronous import Fault
 
 LANES = np.arange(32)
 ALL = np.ones(32, bool)
-# PTX types without a fixed meaning, such as b32, are unsigned.
+# Untyped PTX types, such as b32, are unsigned here.
 TYPES = {"pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16, "u16": np.uint16,
          "s16": np.int16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32, "f32": np.float32, "b64": np.uint64,
          "u64": np.uint64, "s64": np.int64, "f64": np.float64, "f16": np.float16}
@@ -36,18 +37,18 @@ def to_bf16(numbers):
 
 
 def from_tf32(bits):
-    """The hardware ignores the low 13 bits."""
+    """Converts tf32 to f32. The hardware ignores the low 13 bits."""
     return (bits & np.uint32(0xffffe000)).view(np.float32)
 
 
 def canonical(numbers):
-    """The hardware has one NaN as the result of arithmetic."""
+    """Replaces each NaN by the only NaN that arithmetic of the hardware returns."""
     is_nan = np.isnan(numbers)
     return np.where(is_nan, NAN, numbers) if is_nan.any() else numbers
 
 
 def flush(numbers):
-    """Subnormal numbers as zeros of their sign."""
+    """Replaces subnormal numbers by zeros of the same sign."""
     bits = canonical(numbers).view(np.uint32)
     return np.where(bits & EXPONENT == 0, bits & SIGN, bits).view(np.float32)
 
@@ -100,12 +101,12 @@ class Block:
         self.late_products = late if late_products is None else late_products
         parameters = np.zeros(-(-max(kernel.parameter_bytes, 8) // 8) * 8, np.uint8)
         parameters[:len(arguments)] = np.frombuffer(arguments, np.uint8)
-        # Bytes that nothing wrote yet are NaN in every type.
+        # Bytes that no thread has written yet are NaN in every float type.
         shared = np.full(-(-max(shared_bytes, 8) // 8) * 8, 0xff, np.uint8)
         self.memories = {"global": memory, "shared": Memory("shared", shared, 0, [(0, shared_bytes)]),
                          "param": Memory("param", parameters)}
-        self.unfenced = np.zeros(shared.size, np.uint8)  # 1 + the number of the warp that wrote a byte for itself and others
-        self.copies = []  # of boxes, that run
+        self.unfenced = np.zeros(shared.size, np.uint8)  # 1 + the warp that wrote a byte, until its next fence
+        self.copies = []  # the copies of boxes that have started and not ended
         self.barriers = {}  # by number
 
     def run(self):
@@ -138,7 +139,7 @@ class Block:
 
 
 class Barrier:
-    """Counts threads, and the times that all have arrived. Each time may reduce a condition to whether it holds somewhere."""
+    """Counts the threads that arrive, and how often all have arrived. May reduce a condition of all threads by `or`."""
 
     def __init__(self):
         self.arrived, self.times, self.holds, self.results = 0, 0, False, {}
@@ -163,16 +164,16 @@ class Warp:
         for name in ("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z"):
             self.special[name] = np.zeros(32)
         self.special = {name: value.astype(np.uint32) for name, value in self.special.items()}
-        self.copies, self.groups = [], []  # asynchronous copies since the last commit, and groups of them before
+        self.copies, self.groups = [], []  # asynchronous copies since the last commit, and the groups of earlier copies
         self.waits_for = None  # a barrier, its count, and the register that gets its result
         self.products = asynchronous.Products()
-        self.polls, self.stalled_at = False, None  # whether it found a barrier incomplete, and where it did so
+        self.polls, self.stalled_at = False, None  # whether the warp found a barrier incomplete, and where
 
     def run(self):
-        """Runs all lanes. Yields whether the warp moved, whenever another warp may run."""
+        """Runs all lanes. Whenever another warp may run, yields whether this warp has executed an instruction."""
         kernel, count = self.block.kernel, 0
         steps = decode(self.block.program, kernel)
-        # Each entry: the next instruction, a mask of the lanes that run it, and the instruction at which they join the
+        # An entry has the next instruction, a mask of the lanes that run it, and the instruction at which they join the
         # lanes of the entry below. No mask is empty.
         stack = [[0, ALL, None]]
         while stack:
@@ -233,7 +234,7 @@ class Warp:
         self.registers[name] = value
 
     def copy(self, mask, target, source, size, count):
-        """16 bytes, of which those from `count` on are zeros."""
+        """Copies 16 bytes to each lane's target; bytes from `count` on are zeros."""
         bytes_of = self.block.memories
         for lane in np.nonzero(mask)[0]:
             values = np.zeros(16, np.uint8)
@@ -249,7 +250,7 @@ class Warp:
 
 
 def decode(program, kernel):
-    """A function for each instruction of `kernel`, which executes it on the lanes of a mask."""
+    """Returns a function for each instruction of `kernel`, which executes the instruction on the lanes of a mask."""
     if not hasattr(kernel, "steps"):
         kernel.steps = [None if instruction.opcode.startswith("bra") or instruction.opcode in ("ret", "exit")
                         else Decoder(program, kernel, instruction).decode() for instruction in kernel.instructions]
@@ -257,7 +258,7 @@ def decode(program, kernel):
 
 
 class Decoder(asynchronous.Instructions):
-    """Makes the function of one instruction. The methods named after opcodes return it."""
+    """Makes the function of one instruction. The method named after its opcode returns this function."""
 
     def __init__(self, program, kernel, instruction):
         self.program, self.kernel, self.instruction = program, kernel, instruction
@@ -272,7 +273,7 @@ class Decoder(asynchronous.Instructions):
         return method()
 
     def read(self, operand, type_name):
-        """A function from a warp to the value of an operand."""
+        """Returns a function from a warp to the value of an operand."""
         dtype = TYPES[type_name]
         if operand.startswith("%") and not re.match(r"%(tid|ntid|ctaid|laneid)", operand):
             def read_register(warp):
@@ -297,7 +298,7 @@ class Decoder(asynchronous.Instructions):
         return lambda warp: constant
 
     def address(self, operand):
-        """A function from a warp to the addresses [register + offset] of its lanes."""
+        """Returns a function from a warp to the addresses [register + offset] of its lanes."""
         base, _, offset = operand[1:-1].partition("+")
         wide = base.startswith("%rd") or not base.startswith("%")
         read, add = self.read(base.strip(), "u64" if wide else "u32"), int(offset or 0)
@@ -629,7 +630,7 @@ class Decoder(asynchronous.Instructions):
         return execute
 
     def do_bar(self):
-        if self.parts[1] == "warp":  # the lanes of a warp run together
+        if self.parts[1] == "warp":  # nothing to do, because the lanes of a warp run together
             return lambda warp, mask: None
         reduces = self.parts[1] == "red"  # the operands are then the target, the barrier, the threads, and a condition
         if reduces and self.parts[2:] != ["or", "pred"]:
@@ -658,7 +659,7 @@ class Decoder(asynchronous.Instructions):
     def from_half(self, element):
         return from_bf16 if element == "bf16" else lambda x: x.view(np.float16).astype(np.float32)
 
-    # Matrices: the lanes of a warp hold their elements as the manual of PTX says.
+    # Matrices: the lanes of a warp hold elements as the manual of PTX says.
 
     def do_ldmatrix(self):
         targets, address, transposes = self.operands[0], self.address(self.operands[1]), "trans" in self.parts

@@ -33,7 +33,7 @@ class Program:
 
 
 def split_operands(text):
-    """The operands of an instruction: commas separate them, except in brackets and braces."""
+    """Returns the operands of an instruction, which commas outside brackets and braces separate."""
     operands, depth, start = [], 0, 0
     for i, character in enumerate(text + ","):
         if character in "[{":
@@ -108,7 +108,7 @@ def parse(text):
 
 
 def successors(kernel, i):
-    """The instructions that can follow instruction i; the number of instructions stands for the end."""
+    """Returns the instructions that can follow instruction i; the number of instructions stands for the end."""
     instruction, end = kernel.instructions[i], len(kernel.instructions)
     if instruction.opcode.startswith("bra"):
         target = kernel.labels[instruction.operands[0]]
@@ -119,9 +119,9 @@ def successors(kernel, i):
 
 
 def find_joins(kernel):
-    """For each conditional branch, the first instruction that is on every path from it to the end.
+    """Returns, for each conditional branch, the first instruction that is on every path from the branch to the end.
 
-    Works on basic blocks. A set of blocks is an integer with one bit for each.
+    The algorithm works on basic blocks. A set of blocks is an integer with one bit for each block.
     """
     end = len(kernel.instructions)
     follows = [successors(kernel, i) for i in range(end)]
@@ -151,7 +151,7 @@ def find_joins(kernel):
         if after[block] is None or len(set(after[block])) < 2:
             continue
         rest = always[block] & ~(1 << block)
-        # The nearest of these blocks is the one from which all others are still to come.
+        # The nearest of these blocks is the one from which all others are still ahead.
         nearest = next(other for other in range(len(leaders)) if rest >> other & 1 and always[other] == rest)
         joins[last[block]] = leaders[nearest]
     return joins

@@ -1,4 +1,4 @@
-"""interface.py TEST...: fails if a public name of attn, or of a class that attn returns, is in none of the tests."""
+"""interface.py TEST...: fails if no TEST contains a public name of attn, or of a class whose objects attn returns."""
 import pathlib
 import re
 import sys

@@ -1,4 +1,4 @@
-"""kernel.py MODELS: tests of the package attn with NumPy alone. MODELS is examples/models."""
+"""kernel.py MODELS: tests the package attn with NumPy, without PyTorch. MODELS is examples/models."""
 import array
 import concurrent.futures
 import os
@@ -15,7 +15,7 @@ MODELS = pathlib.Path(sys.argv.pop(1))
 
 
 def reference(q, k, v, kept=True):
-    """softmax(Q K^T / sqrt(d)) V in float64 over the pairs that are kept; a query without a key gives 0."""
+    """Returns softmax(Q K^T / sqrt(d)) V in float64 over the kept pairs; a query without a key gives 0."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     k, v = (np.repeat(x, q.shape[1] // k.shape[1], axis=1) for x in (k, v))
     scores = np.where(kept, np.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5, -np.inf)
@@ -91,7 +91,7 @@ class Calls(Case):
         self.assertNear(self.kernel(view), self.expected)
 
     def test_dlpack(self):
-        class Other:  # a package that has DLPack alone
+        class Other:  # an array of a package that supports only DLPack
             def __init__(self, values):
                 self.values = values
 
@@ -134,7 +134,7 @@ class Calls(Case):
                 self.kernel.num_threads = wrong
 
     def test_concurrent_calls_and_weights(self):
-        """Calls from several threads, while another one replaces the weights, see one set of weights each."""
+        """While one thread replaces the weights, each call of the other threads uses a single set of weights."""
         kernel = attn.compile(MODELS / "mha.pt2", num_threads=1)
         weights = [weights_of(kernel, seed) for seed in (1, 2)]
         expected = []
@@ -352,7 +352,7 @@ class Masks(Case):
         self.check(None, (), True, key_heads=2)
         self.check(window, (), window(*places), "#attn.window<left = 8, right = 0>", key_heads=2)
         self.check(lengths, (n,), k < n[b], "#attn.lengths<0>")
-        # An array that is read at q and at k gives queries and keys the same length.
+        # If an array is indexed by q and by k, there are as many queries as keys.
         self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.causal", key_heads=2, keys=33)
         self.check(lambda b, h, q, k: abs(q - k) < 6, (), abs(q - k) < 6, "#attn.window<left = 5, right = 5>")
         self.check(given, (keep,), given(*places, keep), key_heads=1)

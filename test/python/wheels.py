@@ -1,5 +1,6 @@
-"""wheels.py MODELS LIBRARY [--load]: compiles an example with the installed packages and saves it as LIBRARY, and checks the
-sizes of the packages; with --load, calls the saved library, and that the compiler is absent is an error that says so."""
+"""wheels.py MODELS LIBRARY [--load]: compiles an example with the installed packages, saves it as LIBRARY, and checks
+the sizes of the packages. With --load, calls the saved library, and checks the error of a compilation without the
+compiler."""
 import pathlib
 import sys
 

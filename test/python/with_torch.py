@@ -1,4 +1,4 @@
-"""with_torch.py EXAMPLES: tests of the package attn with PyTorch and transformers. EXAMPLES is the folder examples."""
+"""with_torch.py EXAMPLES: tests the package attn with PyTorch and transformers. EXAMPLES is the folder examples."""
 import copy
 import dataclasses
 import pathlib
@@ -34,7 +34,7 @@ class Case(unittest.TestCase):
 
 
 class Pair(torch.nn.Module):
-    """Arguments and results of several kinds."""
+    """A module with several kinds of arguments and results."""
 
     def __init__(self):
         super().__init__()
@@ -129,7 +129,7 @@ class Modules(Case):
                 kernel.load_state_dict(state)
 
     def test_values_in_code(self):
-        """The mask of a buffer becomes code, so that other values are refused; and another mask is other code."""
+        """A mask in a buffer becomes code, so other values for it are an error, and another mask gives other code."""
 
         class Causal(torch.nn.Module):
             def __init__(self, mask):
@@ -274,7 +274,7 @@ class Modules(Case):
 
 
 def models():
-    """Small models of transformers with random weights, and inputs of several lengths."""
+    """Yields small models of transformers with random weights, and inputs of several lengths."""
     t = transformers
     sizes = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=64, intermediate_size=128, vocab_size=100)
 
@@ -306,7 +306,7 @@ class Backend(Case):
                     options = {} if name == "vit" else {"use_cache": False} if name != "bert" else {}
                     self.assertNear(compiled(**x, **options)[0], model(**x, **options)[0], 5e-6)
                 whole = [report for report in attn.dynamo.reports if "compiled as a whole" in report]
-                # One graph for the first length, and one for all others.
+                # Dynamo compiles one graph for the first length, and one for all others.
                 self.assertEqual(len(whole), 1 if name == "vit" else 2, attn.dynamo.reports)
 
     def test_parts(self):
@@ -317,7 +317,7 @@ class Backend(Case):
 
             def forward(self, x):
                 y = self.first(x) + x
-                y = torch.fft.rfft(y, dim=-1).real[..., :1] * 0.1 + y  # which attn does not know
+                y = torch.fft.rfft(y, dim=-1).real[..., :1] * 0.1 + y  # an op that attn does not support
                 return self.second(y), y.mean()
 
         module = Mixed().eval()
@@ -333,7 +333,7 @@ class Backend(Case):
         self.assertRegex(attn.dynamo.reports[0], "compiled in 2 parts: multi_head_attention.py:31 .*aten.fft_rfft.default")
 
     def test_weights_of_inference_mode(self):
-        """Such weights do not count changes."""
+        """Tensors that are made in inference mode have no version counter, which would tell that weights changed."""
         x = torch.randn(2, 14, 64)
         with torch.inference_mode():
             module = MultiHeadAttention(64, 8).eval()

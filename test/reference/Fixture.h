@@ -25,7 +25,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// A tensor of normally distributed elements.
+  /// Returns a tensor of normally distributed elements.
   ReferenceTensor normal(llvm::ArrayRef<int64_t> shape) {
     ReferenceTensor result(shape);
     for (double &element : result.elements)

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// If scores matter, the keys are 0 and ln 3, so that probabilities are quarters. If only the mask
-// matters, all keys are 0, so that all kept values have the same probability.
+// Tests of scores have the keys 0 and ln 3, so that the probabilities are 1/4 and 3/4. Tests of masks have keys of 0,
+// so that all kept values have the same probability.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ protected:
                         tensor::TensorDialect>();
   }
 
-  /// The results of @f.
+  /// Returns the results of @f, the function whose text is given.
   std::vector<Elements> run(const Twine &function, ArrayRef<ReferenceTensor> inputs = {}) {
     std::string text = ("#row = affine_map<(q, k, d, e) -> (q, d)>\n"
                         "#key = affine_map<(q, k, d, e) -> (k, d)>\n"
@@ -81,13 +81,14 @@ protected:
     }
   }
 
-  /// Operands of the tests of steps.
+  /// Operands of the tests of attn.online_step and attn.online_probabilities.
   const ReferenceTensor query = tensorOf({1, 1}, {1}), keys = tensorOf({2, 1}, {0, kLog3});
 
   MLIRContext context;
 };
 
-/// An attention with `mask`, which captures an operand of type `operand`, read by `map`.
+/// Returns a function with an attention that has `mask`. If `operand` is not empty, the attention captures an operand
+/// of this type with the indexing map `map`.
 std::string masked(StringRef mask, StringRef operand = "", StringRef map = "", StringRef at = "") {
   std::string captures = operand.empty() ? "" : ("captures(%c : " + operand + ")").str();
   std::string argument = operand.empty() ? "" : (", %c: " + operand).str();
@@ -106,7 +107,8 @@ std::string masked(StringRef mask, StringRef operand = "", StringRef map = "", S
       .str();
 }
 
-/// An attention of two queries and two keys. `rest` stands between the outputs and the attributes.
+/// Returns a function with an attention of two queries and two keys that also returns the probabilities. `rest` is the
+/// text between the outputs and the attributes.
 std::string weighed(StringRef rest, StringRef attributes = "", StringRef score = "") {
   return ("func.func @f(%q: tensor<2x1xf32>, %k: tensor<2x1xf32>, %v: tensor<2x1xf32>)"
           " -> (tensor<2x1xf32>, tensor<2x2xf32>) {\n"
@@ -127,7 +129,8 @@ TEST_F(ReferenceTest, Attention) {
                   v = tensorOf({2, 1}, {8, 16});
   expect(run(weighed(""), {q, k, v}), {{14, 14}, {.25, .75, .25, .75}});
   expect(run(weighed("mask(#attn.causal)"), {q, k, v}), {{8, 14}, {1, 0, .25, .75}});
-  // Scores may have any size, and a small probability is not 0.
+  // Scores may be arbitrarily large. A tiny probability is not rounded to 0, so an infinite value makes the output
+  // infinite.
   k.elements = {1e5, -1e5};
   v.elements = {8, kInfinity};
   expect({run(weighed(""), {q, k, v})[0]}, {{kInfinity, kInfinity}});
@@ -154,7 +157,7 @@ TEST_F(ReferenceTest, RowsWithoutAKey) {
   expect(run(weighed(mask, nan), {q, k, v}), {{kNaN, 8}, {kNaN, kNaN, 1, 0}});
   k.elements = {-kInfinity, -kInfinity};
   expect(run(weighed("", nan), {q, k, v}), {{kNaN, kNaN}, {kNaN, kNaN, kNaN, kNaN}});
-  // No key at all.
+  // Without keys, the output is 0, whatever `empty_row` is.
   std::string dynamic = R"(
     func.func @f(%q: tensor<2x1xf32>, %k: tensor<?x1xf32>) -> tensor<2x1xf32> {
       %e = tensor.empty() : tensor<2x1xf32>
@@ -197,7 +200,7 @@ TEST_F(ReferenceTest, Masks) {
   dense.elements[0] = kNaN;
   expect(run(masked("mask(#attn.dense<0>)", "tensor<3x4xf32>", "#pair"), {q, k, v, dense}),
          {{9 / 2., 0, 3}});
-  // The origin moves what the mask sees.
+  // The origin, `at`, adds 2 to the coordinates of the queries for the mask.
   expect(run(masked("mask(#attn.causal)", "", "", "at(%two, %zero) "), {q, k, v}),
          {{7 / 3., 15 / 4., 15 / 4.}});
 }
@@ -246,7 +249,8 @@ TEST_F(ReferenceTest, KeyRange) {
   expect(range(" mask(#attn.causal)", 4, 0, 1), {{0}, {0}, {0}, {0}});
 }
 
-/// A step of one query and two keys; `rest` may be its mask.
+/// Returns a function with an attn.online_step of one query and two keys. `rest` is the text before the attributes,
+/// such as a mask.
 static std::string step(StringRef rest) {
   return ("func.func @f(%q: tensor<1x1xf32>, %k: tensor<2x1xf32>, %v: tensor<2x1xf32>, %s: "
           "tensor<2x1xf32>,"
@@ -315,7 +319,8 @@ TEST_F(ReferenceTest, OnlineProbabilities) {
 }
 
 TEST_F(ReferenceTest, UnitOfMax) {
-  // Scores of 0 and ln 3. Without a region and with a positive scale, max is a product, otherwise a score.
+  // The scores are 0 and ln 3. Without a score region and with a positive scale, `max` is a product of a query and a
+  // key; otherwise it is a score.
   ReferenceTensor v = tensorOf({2, 1}, {3, 6}), scratch({2, 1});
   auto run = [&](double scale, StringRef score, double max) {
     std::string text = step("");
@@ -354,7 +359,7 @@ TEST_F(ReferenceTest, OnlineMerge) {
   expect(run("1.0", {0, kLog3}, {1, 2}, {3, 6}, -kInfinity, 0, 0), {{kLog3}, {7 / 3.}, {7}});
   expect(run("0.5", {0, 2 * kLog3}, {1, 2}, {3, 6}, -kInfinity, 0, 0),
          {{2 * kLog3}, {7 / 3.}, {7}});
-  // The state counts.
+  // The state that the op updates contributes to the result.
   expect(run("1.0", {0}, {1}, {3}, kLog3, 2, 6), {{kLog3}, {7 / 3.}, {7}});
   expect(run("1.0", {}, {}, {}, 1, 2, 3), {{1}, {2}, {3}});
   // A part without a kept pair changes nothing, unless it is NaN.
@@ -394,7 +399,7 @@ TEST_F(ReferenceTest, Pack) {
   expect(panels("", "tensor<3x2xf32>", tensorOf({3, 2}, {1, 2, 3, 4, 5, 6})), {want});
   expect(panels("from_rows", "tensor<2x3xf32>", tensorOf({2, 3}, {1, 3, 5, 2, 4, 6})), {want});
 
-  // One panel of two columns, two groups of two elements along k; the second group has one element.
+  // The output has one panel of two columns, and two groups of two elements along k. The second group is not full.
   auto groups = [&](std::string rest, StringRef type, ReferenceTensor source) {
     return pack(rest + " group(2)", type, source, "tensor<1x2x2x2xf32>", {1, 2, 2, 2});
   };
@@ -404,7 +409,7 @@ TEST_F(ReferenceTest, Pack) {
 }
 
 TEST_F(ReferenceTest, PackMask) {
-  // Two queries and 34 keys: the first query keeps keys 0, 31 and 33, the second one key 32.
+  // There are two queries and 34 keys. The first query keeps keys 0, 31 and 33, the second query keeps key 32.
   ReferenceTensor mask({2, 34});
   mask.at({0, 0}) = mask.at({0, 31}) = mask.at({0, 33}) = mask.at({1, 32}) = 1;
   expect(run("func.func @f(%m: tensor<2x34xi1>, %w: tensor<2x2xi32>) -> tensor<2x2xi32> {\n"
@@ -430,7 +435,7 @@ TEST_F(ReferenceTest, TestMask) {
 }
 
 TEST_F(ReferenceTest, Scalars) {
-  // Integers wrap at their width; the op decides whether they are signed.
+  // Integers wrap around at their width. The op decides whether it treats them as signed.
   expect(run(R"(
     func.func @f(%a: i8, %b: i1, %x: f32) -> (i32, i32, i8, f32, i1, f32) {
       %1 = arith.extui %a : i8 to i32

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Modules are interpreted as imported, and after each pass of the stages on tensors. Every
-// schedule is tried, with tiles so small that every loop runs more than once.
+// The tests interpret modules as they are imported and again after each pass of the stages before bufferization, and
+// compare the results. They try every schedule, with tiles so small that every loop runs more than once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// Calls `check` with the whole module after every pass, also after passes on nested ops.
+/// Calls `check` after every pass, also after passes on nested ops, with the name of the pass.
 struct AfterEachPass : PassInstrumentation {
   AfterEachPass(ModuleOp module, std::function<void(StringRef pass)> check)
       : module(module), check(std::move(check)) {}
@@ -95,11 +95,11 @@ protected:
   /// One attention of 2 batch items, 2 heads, 19 queries and 23 keys.
   struct Attention {
     std::string mask = "", attributes = "", score = "";
-    /// Types of captured operands, their maps and what they hold.
+    /// Types, maps and elements of the captured operands.
     std::vector<std::string> types = {}, maps = {};
     std::vector<ReferenceTensor> captured = {};
     bool returnsProbabilities = false;
-    /// One for each head.
+    /// One sink score for each head.
     std::optional<ReferenceTensor> sink = {};
   };
 
@@ -238,7 +238,7 @@ TEST_F(StagesTest, ScoreRegion) {
          {"(h, q, k)"},
          {bias},
          /*returnsProbabilities=*/true});
-  // A bias that hides pairs.
+  // A bias of -inf hides pairs.
   for (auto [i, element] : llvm::enumerate(bias.elements))
     if (i % 5 == 0 || i < 23)
       element = -std::numeric_limits<double>::infinity();
@@ -270,13 +270,14 @@ TEST_F(StagesTest, Sink) {
   run({causal, kNaNRows, "", {}, {}, {}, /*returnsProbabilities=*/true, sink});
   sink.elements = {0.5, -std::numeric_limits<double>::infinity()};
   run({causal, kNaNRows, "", {}, {}, {}, /*returnsProbabilities=*/true, sink});
-  // In a row of NaN, the probability of a hidden pair may be NaN too.
+  // In a row of NaN, the probability of a hidden pair may be 0 or NaN, so this test does not compare probabilities.
   sink.elements = {0.5, std::nan("")};
   run({causal, kNaNRows, "", {}, {}, {}, /*returnsProbabilities=*/false, sink});
 }
 
 TEST_F(StagesTest, NaN) {
-  // NaN in hidden keys and values, and in one key and one value that some queries keep.
+  // There is NaN in keys and values at position 22, which the causal mask hides from all queries, and in a key and a
+  // value at position 6, which the mask hides from some queries.
   for (int64_t e = 0; e < 5; ++e)
     value.at({0, 0, 22, e}) = std::nan("");
   key.at({0, 1, 22, 1}) = std::nan("");
@@ -312,7 +313,7 @@ TEST_F(StagesTest, GroupedHeadsOfDynamicSizes) {
         {normal({2, 2, 3, queries, 4}), normal({2, 2, keys, 4}), normal({2, 2, keys, 4})});
 }
 
-/// Models with projections, views, masks and softmaxes from torch, and with packed weights.
+/// Tests models from torch that have projections, views, masks and softmaxes, and whose weights are packed.
 TEST_F(StagesTest, Models) {
   for (const char *name :
        {"000_SelfAttentionV4", "001_MultiHeadAttention_x", "002_Multi_Head_Attention_dyn",

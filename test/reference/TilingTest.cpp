@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Upstream's tiling makes loops over the keys and the queries of a step, and splits its keys into parts that
-// attn.online_merge merges. The interpreter compares the results with those of the whole step.
+// MLIR's tileUsingSCF tiles attn.online_step, one step of an online softmax, by loops over its keys and queries. It
+// also splits the keys into parts, whose results attn.online_merge merges. The tests interpret the function before and
+// after tiling and compare the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ protected:
     ReferenceTensor elements;
   };
 
-  /// Text of the operands and attributes that both steps have.
+  /// The text of captured operands, for functions with attn.online_step or attn.online_probabilities.
   struct Rest {
     std::string arguments, captures, maps;
   };
@@ -84,7 +85,7 @@ protected:
     }
   }
 
-  /// Tiles a step by loops over keys and queries, and splits its keys in both ways that upstream has.
+  /// Tiles a step by loops over keys and queries, and splits its keys by both strategies for reductions that MLIR has.
   void runStep(const std::string &mask = "", ArrayRef<Capture> captures = {},
                const std::string &score = "", ArrayRef<int64_t> keyTiles = {1, 32, 33, 64, 70, 99},
                const std::string &scale = "0.5") {
@@ -141,7 +142,8 @@ TEST_F(TilingTest, NoMask) {
 }
 
 TEST_F(TilingTest, Masks) {
-  // Queries have coordinates from 30, keys from 7. No query keeps a key of the last parts, or any key at all.
+  // The coordinates of queries start at 30, those of keys at 7. So the first two offsets hide all keys of the last
+  // parts from every query, and the last offset hides all keys.
   for (const char *offset : {"0", "-20", "-40"})
     runStep("mask(#attn.causal<offset = " + std::string(offset) + ">)");
   ReferenceTensor lengths({kQueries});
@@ -169,7 +171,7 @@ TEST_F(TilingTest, ScoreRegion) {
           score);
 }
 
-/// NaN in one key and one value.
+/// One key and one value contain NaN.
 TEST_F(TilingTest, NaN) {
   key.at({40, 1}) = value.at({3, 2}) = std::nan("");
   runStep();

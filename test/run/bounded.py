@@ -1,9 +1,9 @@
-"""Float64 values, each with a bound on the error of f32 arithmetic: the formulas of a graph's operations.
+"""Formulas for the operations of a graph, on float64 values that each have a bound on the error of f32 arithmetic.
 
-A product of numbers on a common grid, such as small integers, is exact in f32 whatever the order of its sum: its bound
-is 0. All other operations add a few rounding errors. Scores of size s have an error of about 2^-24 s, and so
+A matrix product of multiples of a common unit, such as small integers, is exact in f32 for any order of its sum, so its
+bound is 0. All other operations add a few rounding errors. Scores of size s have an error of about 2^-24 s, so
 probabilities may be wrong by a factor of exp(2^-22 s). Exact scores that equal the largest score of their row are an
-exception: equal keys get equal probabilities.
+exception, because equal keys get equal probabilities.
 """
 import numpy as np
 
@@ -22,18 +22,18 @@ class Bounded:
         self.value = np.asarray(value, np.float64)
         error = np.zeros(self.value.shape) if error is None else np.broadcast_to(error, self.value.shape)
         self.error = np.where(np.isfinite(self.value), np.where(np.isnan(error), np.inf, error), 0)
-        self.live = live  # of scores and probabilities: the pairs that the mask keeps; None: all
-        self.said = said  # False where nothing is said of the value; None: everywhere something is
-        self.or_nan = or_nan  # True where NaN is right as well; None: nowhere
+        self.live = live  # for scores and probabilities, the pairs that the mask keeps; None: all pairs
+        self.said = said  # False for elements whose value is not specified; None: all are specified
+        self.or_nan = or_nan  # True for elements that may also be NaN; None: no element may
 
     def map(self, function):
-        """The same change of shape for all parts."""
+        """Applies a change of shape to all arrays of this value."""
         part = lambda a: None if a is None else function(np.broadcast_to(a, self.value.shape))
         return Bounded(function(self.value), function(self.error), part(self.live), part(self.said))
 
 
 def grid(value):
-    """The largest of some powers of two that divides every value, or None."""
+    """Returns a power of two that divides every value, the largest of those tried, or None."""
     if not np.isfinite(value).all():
         return None
     largest = np.abs(value).max(initial=0)
@@ -47,13 +47,13 @@ def grid(value):
 
 
 def rounded(value, error):
-    """The bound after an operation that rounds once. It does not grow if f32 can hold the value."""
+    """Returns the bound after an operation that rounds once. The bound does not grow if f32 can represent the value."""
     exact = (error == 0) & (value.astype(np.float32) == value)
     return Bounded(value, np.where(exact, 0, error + ROUNDING * np.abs(value)))
 
 
 def contract(spec, a, b, init=None):
-    """A product summed over the letters that the result lacks, from `init` on."""
+    """Computes a product, summed over the letters that the result lacks, and added to `init`."""
     sizes = dict(zip(spec.split("->")[0].replace(",", ""), a.value.shape + b.value.shape))
     terms = np.prod([n for letter, n in sizes.items() if letter not in spec.split("->")[1]])
     value = np.einsum(spec, a.value, b.value)
@@ -79,11 +79,11 @@ def is_exact(a, b, init, absolute):
         if grid(init.value) is None:
             return False
         unit = min(unit, grid(init.value))
-    return absolute.max(initial=0) < 2.0**23 * unit  # twice that: the difference of two sums
+    return absolute.max(initial=0) < 2.0**23 * unit  # f32 has 24 bits, one more for the difference of two sums
 
 
 def scaled(a, factor):
-    """Times a constant. Equal exact values stay equal; the rounding is part of what softmax adds to others."""
+    """Multiplies by a constant. Equal exact values stay equal; the softmax adds the rounding error to the bounds."""
     value = a.value * factor
     return Bounded(value, np.where(a.error == 0, 0, abs(factor) * a.error + ROUNDING * np.abs(value)), a.live, a.said)
 
@@ -99,14 +99,14 @@ def masked(a, live):
 
 
 def beside(scores, column):
-    """The scores with one more score, which is kept and exact, at the end of each row."""
+    """Appends one more score, which is kept and exact, to each row."""
     add = lambda a, last: np.concatenate([np.broadcast_to(a, scores.value.shape), last], -1)
     live = None if scores.live is None else add(scores.live, np.full(column.shape, True))
     return Bounded(add(scores.value, column), add(scores.error, np.zeros(column.shape)), live)
 
 
 def softmax(scores, empty):
-    """Over the last axis; a row without a score above -inf becomes `empty`."""
+    """Computes the softmax over the last axis; a row without a score above -inf becomes `empty`."""
     s = scores.value
     live = s != -np.inf
     if scores.live is not None:
@@ -130,7 +130,7 @@ def softmax(scores, empty):
 
 
 def average(spec, p, v):
-    """Values weighted by probabilities. The value of a pair that is not kept has no influence."""
+    """Sums values that are weighted by probabilities. The value of a pair that is not kept has no influence."""
     absent = ~np.isfinite(v.value)
     finite = Bounded(np.where(absent, 0, v.value), np.where(absent, 0, v.error))
     known = Bounded(np.where(p.live | np.isnan(p.value), p.value, 0), p.error)
@@ -145,7 +145,7 @@ def average(spec, p, v):
 
 
 def to_element(a, element):
-    """A result that is rounded once more, to its type."""
+    """Rounds a result once more, to its type."""
     if element in ROUNDINGS:
         relative, least = ROUNDINGS[element]
         a.error = np.where(np.isfinite(a.value), a.error + relative * (np.abs(a.value) + a.error) + least, 0)
@@ -154,7 +154,7 @@ def to_element(a, element):
 
 
 def difference(got, want, rtol=2e-5):
-    """Why an array is not the wanted one, or None."""
+    """Returns a text that says how `got` differs from `want`, or None."""
     if got.shape != want.value.shape:
         return f"shape {got.shape}, expected {want.value.shape}"
     finite = np.isfinite(want.value)

@@ -1,4 +1,4 @@
-// All scores are one large constant: LLVM folds parts of their exponents, and probabilities must stay equal.
+// All scores are one large constant, so LLVM folds parts of their exponents; all probabilities must still be equal.
 // RUN: attn-run %s --reference --level=x86-64 | FileCheck %s
 // RUN: attn-run %s --reference | FileCheck %s
 // CHECK: output 0: error {{[0-9.]+}}e-{{0[6-9]|1}}

@@ -9,7 +9,7 @@ library, option = sys.argv[1:]
 said = json.loads(subprocess.run(["attn-run", library, option, "--json"], check=True, capture_output=True).stdout)
 report = subprocess.run(["attn-run", library, "--describe"], check=True, capture_output=True, text=True).stdout
 q, k = map(int, re.search(r"tiles of (\d+) queries and (\d+) keys", report).groups())
-# Tile i of the queries needs the keys up to its last row.
+# A tile of queries computes the keys up to the position of its last query.
 run = 8 * sum(math.ceil(min(512, first + q) / k) for first in range(0, 512, q))
 total = 8 * math.ceil(512 / q) * math.ceil(512 / k)
 if (said["tiles_run"], said["tiles_skipped"]) != (run, total - run):

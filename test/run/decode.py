@@ -1,7 +1,7 @@
-"""Attention of few queries whose keys are divided into parts, compared with float64 at every level that this CPU runs, and
-with the bits of one thread if there are three: decode.py FOLDER [all]
+"""decode.py FOLDER [all]: checks attentions of few queries whose keys are divided into parts.
 
-With "all", every kind of attention has every number of queries.
+The results are compared with float64 at every ISA level that this CPU supports, and those of three threads must have
+the same bits as those of one. With "all", every kind of attention is combined with every number of queries.
 """
 import itertools
 import pathlib
@@ -12,7 +12,7 @@ from levels import find_levels
 
 TOLERANCE = {"f32": 2e-6, "f16": 2e-3, "bf16": 1.5e-2}
 
-# Keys and values have 3 heads. A tile has several queries of one head.
+# Keys and values have 3 heads. A tile contains several queries of one head.
 ATTENTION = """
 #q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
@@ -36,7 +36,7 @@ BIAS = """score {
   attn.yield %x : f32
 }"""
 
-# For each kind of attention: its additional arguments, captures, maps, mask and score region.
+# Each kind of attention has additional arguments, captures, their maps, a mask and a score region.
 KINDS = {
     "plain": ("", "", "", "", ""),
     "causal": ("", "", "", "mask(#attn.causal<offset = 9>)", ""),
@@ -74,7 +74,7 @@ def main(folder, is_all):
     levels = find_levels(folder)
     count = 0
     for i, (t, kind, (q, tile)) in enumerate(problems):
-        # Without "all", each kind has another number of queries for each type.
+        # Without "all", each kind has a different number of queries for each element type.
         if not is_all and i % 3 != i // 21:
             continue
         inputs, captures, maps, mask, score = KINDS[kind]

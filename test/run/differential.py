@@ -1,16 +1,17 @@
 """differential.py [--models] [--draws=N] [--seed=S] [--only=I] [--keep=DIR] ...: random modules against float64.
 
-A draw is one module: a single attn.attention (differential_op.py) or projections, attentions and sums as linalg text
-(differential_module.py). With --models it is a .pt2 file: a model (differential_model.py), or ops between views
-(differential_views.py); half of them are compiled from the output of attn-import. attnc may refuse a model with an
+A draw is one module: a single attn.attention (differential_op.py), or projections, attentions and sums as linalg text
+(differential_module.py). With --models, a draw is a .pt2 file: a model (differential_model.py), or ops between views
+(differential_views.py); half of these are compiled from the output of attn-import. attnc may reject a model with an
 error message of one sentence. Errors, and attentions that were not fused, are counted by their reasons. If a model
 fails, the script prints a command that repeats the failure with as few features as possible.
 
-A module is compiled once for all its levels, and called with several sets of sizes and data. Each of these problems is
-checked at every level that this CPU runs, by three calls at each of two thread counts on one set of weights. Before
-each call, the outputs and the workspace are filled with different bytes; inputs and packed weights are on read-only
-pages. All outputs of a level must have the same bits, and must be within the bound that bounded.py computes in float64.
-The calls run in a child process. A draw depends only on the seed and its index, so --only repeats it.
+A module is compiled once for all its ISA levels, and called with several sets of sizes and data, the problems of the
+draw. A problem is checked at every level that this CPU supports, by three calls with each of two numbers of threads on
+one set of weights. Before each call, the outputs and the workspace are filled with different bytes; inputs and packed
+weights are on read-only pages. All outputs of a level must have the same bits, and must be within the bound that
+bounded.py computes in float64. The calls run in a child process. A draw depends only on the seed and its index, so
+--only repeats it.
 """
 import argparse
 import collections
@@ -46,7 +47,7 @@ SCHEDULES = ["per-head", "phased", "whole-scores", "decode", "unfused", "chosen"
 PATTERNS = [0x00, 0xff, 0x55, 0x7f]  # 0xff and 0x7f fill floats with NaN and with 3e38
 TIME_LIMIT = 60  # seconds for the calls of a draw
 COMPILE_LIMIT = 300  # seconds
-CPU_LIMIT = 60  # seconds that a compilation may take, whatever else runs
+CPU_LIMIT = 60  # seconds of CPU time that a compilation may take
 
 
 def make_draw(seed, index, features=None):
@@ -93,7 +94,7 @@ def compile(draw, folder):
 
 
 def call_all(draw, seed, folder, tell):
-    """Runs the problems of a draw. Calls `tell` with each problem that starts, and with each failure."""
+    """Runs the problems of a draw. Calls `tell` for each problem that starts, and for each failure."""
     runtime = library.Runtime(options.runtime)
     loaded = runtime.create("attn_library_load", str(folder / "draw.so").encode())
     levels = runtime.levels(loaded, b"forward")
@@ -144,7 +145,7 @@ def call_all(draw, seed, folder, tell):
 
 
 def in_child(work):
-    """Returns the messages of `work(tell)` as (kind, fields), and the error of the child process or "" without one."""
+    """Runs `work(tell)` in a child process. Returns its messages as (kind, fields), and the process's error or ""."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -176,7 +177,7 @@ def in_child(work):
 
 
 def is_sentence(refused):
-    """Whether an error is one line that reveals no internals of the compiler."""
+    """Returns whether an error is one line that names no internals of the compiler."""
     inside = r"%\w|\btensor<|memref|affine_map|'(linalg|tensor|arith|scf|attn|math|func)\.|Assertion|signal|no end"
     return "\n" not in refused and not re.search(inside, refused)
 
@@ -247,16 +248,16 @@ def smallest(index):
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--draws", type=int, default=40, help="modules")
-parser.add_argument("--problems", type=int, default=8, help="calls of a module")
+parser.add_argument("--draws", type=int, default=40, help="the number of modules")
+parser.add_argument("--problems", type=int, default=8, help="the number of problems of a module")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--only", type=int, help="the index of the one draw to run")
-parser.add_argument("--models", action="store_true", help="models as .pt2 files instead")
-parser.add_argument("--features", type=lambda text: text.split(","), help="what is not plain in a model")
+parser.add_argument("--models", action="store_true", help="draw .pt2 files instead of linalg text")
+parser.add_argument("--features", type=lambda text: text.split(","), help="the decisions that may not be the simplest")
 parser.add_argument("--first", type=int, default=0, help="the index of the first draw")
-parser.add_argument("--keep", type=pathlib.Path, help="where the files of a single draw stay")
-parser.add_argument("--jobs", type=int, default=1, help="draws at once")
-parser.add_argument("--runtime", type=pathlib.Path, help="libattn.so; beside attnc unless given")
+parser.add_argument("--keep", type=pathlib.Path, help="the folder in which the files of a single draw are kept")
+parser.add_argument("--jobs", type=int, default=1, help="the number of draws that run at once")
+parser.add_argument("--runtime", type=pathlib.Path, help="libattn.so; by default the one beside attnc")
 options = parser.parse_args()
 if options.keep and options.only is None and options.draws > 1:
     parser.error("expected --only beside --keep")

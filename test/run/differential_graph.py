@@ -6,9 +6,9 @@
     graph.save("draw.pt2")
     graph.evaluate({"x": array}, {"B": 2})
 
-A size is a number, a symbol or a polynomial over symbols. A tensor has the methods of a torch tensor. A method for
-which several ops exist takes the name of the op. References are computed in float64; values beyond the range of float32
-become infinite.
+A size is a number, a symbol or a polynomial over symbols. A tensor has the methods of a torch tensor. If several ops
+compute the same, the method has the name of the op as an argument. References are computed in float64; values beyond
+the range of float32 become infinite.
 """
 import math
 import pathlib
@@ -25,7 +25,7 @@ erf = np.vectorize(math.erf, otypes=["float64"])
 
 
 class Size:
-    """A polynomial: the factor of each product of symbols. Numbers are not Sizes."""
+    """A polynomial, given by the factor of each product of symbols. A size that is a number is an int, not a Size."""
 
     def __init__(self, terms):
         self.terms = terms
@@ -76,13 +76,13 @@ class Size:
 
 
 def symbol_of(size):
-    """The name of a size that is a symbol and nothing more, or None."""
+    """Returns the name of a size that is a single symbol, or None."""
     symbols = next(iter(size.terms)) if isinstance(size, Size) else ()
     return symbols[0] if len(symbols) == 1 and size == Size.symbol(symbols[0]) else None
 
 
 def at(value, sizes):
-    """A size, or a list of some, where the symbols stand for `sizes`."""
+    """Evaluates a size, or a list of sizes, for the values of symbols in `sizes`."""
     if isinstance(value, (list, tuple)):
         return [at(element, sizes) for element in value]
     if isinstance(value, Size):
@@ -101,7 +101,7 @@ def broadcast(*shapes):
 
 
 def safe_softmax(x, axis=-1):
-    """Where no score is above -inf, all probabilities are 0."""
+    """Computes a softmax in which all probabilities are 0 if no score is above -inf."""
     return np.where((x == -np.inf).all(axis, keepdims=True), 0, softmax(x, axis))
 
 
@@ -137,7 +137,7 @@ def normalised(x, sizes, w=None, b=None, eps=1e-5):
 
 
 class Node:
-    """A call of an op. Without a formula its elements are those of the first argument, in the same order."""
+    """A call of an op. Without a formula, its result has the elements of the first argument, in the same order."""
 
     def __init__(self, op, formula, arguments, results, is_list):
         self.op, self.formula, self.arguments = op, formula, arguments
@@ -145,7 +145,7 @@ class Node:
 
 
 class Tensor:
-    """A value of the graph. What its methods return is one too; dimensions may count from the last."""
+    """A value of the graph. Its methods add ops and return their results. A negative dimension counts from the last."""
 
     def __init__(self, graph, shape, dtype):
         self.graph, self.shape, self.dtype = graph, list(shape), dtype
@@ -155,7 +155,7 @@ class Tensor:
         return len(self.shape)
 
     def call(self, op, formula, shape, dtype=None, /, **arguments):
-        """The op with this tensor as its argument `self`."""
+        """Adds a call of the op with this tensor as the argument `self`."""
         return self.graph.call(op, formula, shape, dtype or self.dtype, self=self, **arguments)
 
     # --- One element at a time ---
@@ -165,7 +165,7 @@ class Tensor:
 
     def binary(self, op, formula, other, dtype=None, named="other", overload=".Tensor", **arguments):
         shape = broadcast(self.shape, other.shape) if isinstance(other, Tensor) else self.shape
-        if dtype is None:  # as torch promotes: floats before integers before booleans
+        if dtype is None:  # torch promotes booleans to integers, and integers to floats
             kinds = [self.dtype, other.dtype if isinstance(other, Tensor) else
                      {bool: "bool", int: "int64", float: "float32"}[type(other)]]
             dtype = next(kind for kind in ("float32", "int64", "bool") if kind in kinds)
@@ -193,7 +193,7 @@ class Tensor:
         return self.unary("bitwise_not", np.invert)
 
     def rsub(self, other):
-        """other - self"""
+        """Returns other - self."""
         return self.binary("rsub", lambda x, y: y - x, other, overload=".Scalar")
 
     def compare(self, op, other):
@@ -263,7 +263,7 @@ class Tensor:
     # --- Views ---
 
     def view(self, shape, op="view.default", hole=None):
-        """`hole` is the dimension that is written as -1."""
+        """Reshapes the tensor. The dimension `hole`, if given, is written as -1."""
         written = [-1 if i == hole else n for i, n in enumerate(shape)]
         named = "shape" if op == "reshape.default" else "size"
         return self.call(op, None, shape, None, **{named: written})
@@ -304,7 +304,7 @@ class Tensor:
             x, [x.shape[i - len(n)] if m == -1 else m for i, m in enumerate(n)]), shape, None, size=written)
 
     def slice(self, dim, start, end, step=1):
-        """`start` and `end` lie in the dimension."""
+        """Slices a dimension. `start` and `end` lie within it."""
         shape = list(self.shape)
         count = (shape[dim] if end == LAST else end) - start
         shape[dim] = count if step == 1 else -(-count // step)
@@ -324,7 +324,7 @@ class Tensor:
                          dims=list(dims))
 
     def parts(self, sizes, dim, op="split_with_sizes.default"):
-        """The parts of a dimension, by the op that is named."""
+        """Splits a dimension into parts, by the op of the given name."""
         ends = np.cumsum(sizes)[:-1]
         arguments = {"split_with_sizes.default": {"split_sizes": list(sizes)}, "split.Tensor": {"split_size": sizes[0]},
                      "chunk.default": {"chunks": len(sizes)}, "unbind.int": {}}[op]
@@ -347,14 +347,14 @@ class Tensor:
         return self.call("index_select.default", lambda x, d, i: np.take(x, i, d), shape, None, dim=dim, index=index)
 
     def index(self, index):
-        """The rows that the index names."""
+        """Returns the rows whose numbers are in `index`."""
         return self.call("index.Tensor", lambda x, i: x[i[0]], index.shape + self.shape[1:], None, indices=[index])
 
 
 class Graph:
     def __init__(self):
         self.nodes, self.inputs, self.weights, self.results = [], {}, {}, []
-        self.least, self.most = {}, {}  # of symbols, where the graph needs it
+        self.least, self.most = {}, {}  # the bounds of symbols that the graph needs
 
     def tensor(self, shape, dtype="float32"):
         return Tensor(self, [Size.symbol(n) if isinstance(n, str) else n for n in shape], dtype)
@@ -364,7 +364,7 @@ class Graph:
         return self.inputs[name]
 
     def weight(self, name, array):
-        """A parameter; one of each name."""
+        """Returns the parameter of this name, which the first call adds."""
         if name not in self.weights:
             self.weights[name] = self.tensor(array.shape, array.dtype.name), array
         return self.weights[name][0]
@@ -435,7 +435,7 @@ class Graph:
         described = lambda t: [n.sympy() if isinstance(n, Size) else n for n in t.shape]
 
         def size(value):
-            """A Size as an argument: sums and products of sizes of inputs."""
+            """Adds nodes that compute a Size from sizes of inputs, and returns the result as an argument."""
             if value not in computed:
                 sum = None
                 for factors, number in value.terms.items():
@@ -491,7 +491,7 @@ class Graph:
             return values[value] if isinstance(value, Tensor) else at(value, sizes)
 
         for node in self.nodes:
-            # Each argument has a fixed position in the formula, whether it is given or not.
+            # The formula gets the arguments in the order of the call.
             arguments = [resolved(value) for value in node.arguments.values()]
             outs = node.formula(*arguments) if node.formula else arguments[0].reshape(
                 at(node.results[0].shape, sizes))

@@ -1,8 +1,9 @@
 """Random models with features of real models, as .pt2 files.
 
 ModelDraw combines the parts of users' models: normalisation, projections, splitting into heads, rotations, caches,
-masks, biases and softmax in many spellings. Every decision has a name and a simplest choice. It depends only on the
-seed, the draw and its name, so a failure is reduced by setting one decision after another to its simplest choice.
+masks, biases, and softmax written in many ways. Every decision has a name and a simplest choice, and depends only on
+the seed, the draw and its name. So a failure can be reduced by setting one decision after another to its simplest
+choice.
 """
 import random
 import re
@@ -13,7 +14,7 @@ from bounded import Bounded
 from differential_graph import LARGEST, LAST, Graph, at, symbol_of
 
 SIZES = [3, 1, 2, 5, 7, 8, 13, 16, 17, 31, 33]
-POSITIONS = 64  # of tables: no sequence is longer
+POSITIONS = 64  # the length of tables of positions; no sequence is longer
 NOISE = 2.0**-22  # the error that an op may add to an element, relative to the element
 SAMPLES = 4
 
@@ -23,7 +24,7 @@ class Draw:
 
     def __init__(self, seed, index, features=None):
         self.seed, self.index = seed, index
-        self.features = features  # the decisions whose choice is not plain; None: any
+        self.features = features  # the decisions that may not be the simplest choice; None: all
         self.rng = random.Random(f"{seed}:{index}")
         self.decisions, self.graph, self.inputs = {}, Graph(), {}
         self.build()
@@ -49,7 +50,7 @@ class Draw:
         return name in self.decisions
 
     def input(self, name, shape, draw, dtype="float32"):
-        """`draw(numpy_rng, shape, hostile)` makes an array of it."""
+        """Adds an input. `draw(numpy_rng, shape, hostile)` makes an array for it."""
         self.inputs[name] = draw
         return self.graph.input(name, [symbol_of(n) or n for n in shape], dtype)
 
@@ -66,7 +67,7 @@ class Draw:
         return folder / "draw.pt2"
 
     def now(self):
-        """Numbers for the symbols."""
+        """Draws a number for each symbol."""
         sizes = {}
         for symbol in self.dynamic:
             least, most = self.graph.least.get(symbol, 0), self.graph.most.get(symbol, 40)
@@ -76,7 +77,7 @@ class Draw:
         return sizes
 
     def problem(self, numpy_rng):
-        """(hostile kind, sizes, inputs, expected results) of one call."""
+        """Returns (hostile kind, sizes, inputs, expected results) of one call."""
         hostile, arrays = self.rng.choice(["plain", "plain", "large", "duplicates", "nan"]), {}
         self.sizes = sizes = self.now()
         for name, tensor in self.graph.inputs.items():
@@ -86,11 +87,11 @@ class Draw:
     def reference(self, arrays, sizes, rng):
         """Computes the results of the graph in float64, and how far results in float32 may be from them.
 
-        The distance is sampled: every tensor of a sample is in float32 and, but in one sample, a little wrong. An
-        element that a NaN reaches, of the inputs or of a row without a key, may still be a number if no number in NaN's
-        place changes it: what a mask hides stays behind it.
+        The distance comes from samples, in which every tensor is rounded to float32 and, except in the first sample,
+        gets a small random error. A result that is NaN because of an input or of a row without a key may also be a
+        number, if the number is the same for any numbers in place of the NaN. This is so if a mask hides the NaN.
         """
-        spoilt = []  # where the tensors are NaN in float64, in the order in which they are made
+        spoilt = []  # for each tensor, in the order of computation, which elements are NaN in float64
 
         def seen(array):
             spoilt.append(np.isnan(array))
@@ -140,7 +141,7 @@ def numbers_below(count):
 
 
 def kept(rng, shape, hostile):
-    """1 for some leading elements of the last dimension, perhaps none, or for arbitrary elements."""
+    """Returns a mask that keeps some leading elements of the last dimension, perhaps none, or arbitrary elements."""
     if rng.random() < 0.3:
         return rng.random(shape) < rng.choice([0.1, 0.5, 0.9])
     lengths = rng.integers(0 if rng.random() < 0.3 else min(1, shape[-1]), shape[-1] + 1, shape[:-1])
@@ -159,7 +160,7 @@ class ModelDraw(Draw):
         self.H, self.D = self.pick("heads", 2, 1, 3, 4), self.pick("head size", 4, 1, 2, 3, 5, 8, 16)
         self.E = self.D
         self.C = self.H * self.D if self.maybe("width of heads", 0.5) else self.pick("width", 6, 1, 5, 12, 16)
-        self.shifted = 0  # windows of an image whose tokens were shifted
+        self.shifted = 0  # the number of windows of an image whose tokens were shifted
         self.B, self.S, self.T = self.size("B", [2, 1, 3]), self.size("S", SIZES), self.size("T", SIZES)
         x = self.first()
         for i in range(self.pick("layers", 1, 1, 1, 2)):
@@ -178,7 +179,7 @@ class ModelDraw(Draw):
         return name if self.maybe(f"dynamic {name}", 0.3) else fixed
 
     def at_least(self, size, least):
-        """Whether a size is at least `least`. If it is a symbol, the graph requires this from now on."""
+        """Returns whether a size is at least `least`. A symbol gets this lower bound."""
         symbol = symbol_of(size)
         if symbol:
             self.graph.least[symbol] = max(least, self.graph.least.get(symbol, 0))
@@ -193,7 +194,7 @@ class ModelDraw(Draw):
     # --- Around attention ---
 
     def first(self):
-        """(b, s, c) or (s, c)."""
+        """Returns the first tensor of tokens, (b, s, c) or (s, c)."""
         kind = self.pick("input", "tokens", "tokens", "tokens", "no batch", "image", "channels first", "ids")
         if kind == "no batch":
             return self.input("x", [self.S, self.C], tokens)
@@ -280,7 +281,7 @@ class ModelDraw(Draw):
         return self.mlp(out, n)
 
     def windows(self, x, n):
-        """As in Swin: windows of 4 tokens, from an image of two rows."""
+        """Adds attention as in Swin: in windows of 4 tokens, from an image of two rows."""
         B, S, C = x.shape
         shift = self.maybe(f"{n} shifted", 0.5)
         image = x.view([B, 2, S // 2, C])
@@ -327,7 +328,7 @@ class ModelDraw(Draw):
         return self.merge(out, n)
 
     def heads(self, x, y, n):
-        """(.., h, s, d), (.., h, t, d), (.., h, t, e)"""
+        """Returns query (.., h, s, d), key (.., h, t, d) and value (.., h, t, e)."""
         H, D = self.H, self.D
         kv = self.kv_heads = self.pick(f"{n} key heads", H, H, 1, *([2] if H == 4 else []))
         options = ["three linears", "three linears", "head weights"]
@@ -375,7 +376,7 @@ class ModelDraw(Draw):
         return self.split(q, H, f"{n} q"), k, v
 
     def split(self, x, heads, n):
-        """(.., s, h * d) to (.., h, s, d)"""
+        """Reshapes (.., s, h * d) to (.., h, s, d)."""
         shape, r = [*x.shape[:-1], heads, x.shape[-1] // heads], x.rank - 2
         how = self.pick(f"{n} split", "view", "view", "reshape", "unflatten", "permute", "chunks stacked", "-1")
         if how == "chunks stacked" and heads > 1:
@@ -389,7 +390,7 @@ class ModelDraw(Draw):
         return x.view(shape, "reshape.default" if how == "reshape" else "view.default").transpose(r, r + 1)
 
     def merge(self, x, n):
-        """(.., h, s, d) to (.., s, h * d)"""
+        """Reshapes (.., h, s, d) to (.., s, h * d)."""
         how = self.pick(f"{n} merge", "view", "view", "reshape", "flatten", "permute", "unbound", "projected")
         r, shape = x.rank - 3, [*x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1]]
         if how == "projected":
@@ -406,7 +407,7 @@ class ModelDraw(Draw):
         return x.view(shape, "reshape.default") if how == "reshape" else x.contiguous().view(shape)
 
     def rotated(self, x, kind, n):
-        """Rotary positions of the last dimension but one."""
+        """Applies rotary embeddings of the positions along the last dimension but one."""
         g, D = self.graph, self.D
         width = D // 2 if kind == "partial" and D % 4 == 0 else D
         angles = np.outer(np.arange(POSITIONS), 100.0**(-np.arange(0, width, 2) / width))
@@ -430,7 +431,7 @@ class ModelDraw(Draw):
     # --- Scores ---
 
     def product(self, q, k, v, n):
-        """(.., h, s, d)"""
+        """Returns the result of one attention, (.., h, s, e)."""
         g, core = self.graph, self.pick(f"{n} core", "matmul", "matmul", "sdpa", "sdpa", "einsum", "bmm", "baddbmm",
                                         "token by token")
         self.shape = [*q.shape[:-2], q.shape[-2], k.shape[-2]]
@@ -464,7 +465,7 @@ class ModelDraw(Draw):
         return out
 
     def expanded(self, a):
-        """Keys of each group, repeated by expand and reshape."""
+        """Repeats the keys for each group of query heads by expand and reshape."""
         count, shape = self.H // self.kv_heads, a.shape
         wide = a.unsqueeze(-3).expand([*shape[:-2], count, *shape[-2:]])
         return wide.view([*shape[:-3], self.H, *shape[-2:]], "reshape.default")
@@ -525,7 +526,7 @@ class ModelDraw(Draw):
         return p.dropout() if self.maybe(f"{n} dropout", 0.3) else p
 
     def softmax_with_sink(self, scores, n):
-        """Adds one more score to each row. Its weight is dropped."""
+        """Computes a softmax with an additional score in each row, whose weight is dropped."""
         kind = self.pick(f"{n} sink", "none", "none", "none", "none", "none", "of heads", "zeros", "padding")
         if kind == "none":
             return self.softmax(scores, n)
@@ -553,7 +554,7 @@ class ModelDraw(Draw):
             e = scores.apply("exp")
             return e / e.reduce("sum", [-1], True)
         p = scores.softmax(-1)
-        if how == "safe":  # as torch decomposes scaled_dot_product_attention
+        if how == "safe":  # torch decomposes scaled_dot_product_attention in this way
             live = scores.compare("eq", -np.inf).unary("logical_not", np.logical_not)
             live = live.call("any.dim", lambda x, d, keep: x.any(d, keepdims=keep), live.reduced([-1], True), None,
                              dim=-1, keepdim=True)
@@ -561,7 +562,7 @@ class ModelDraw(Draw):
             p = live.unary("logical_not", np.logical_not).where(zero, p)
         return p
 
-    # --- Masks: True keeps ---
+    # --- Masks, in which True keeps a pair ---
 
     def masked(self, scores, n):
         bias = self.bias(n)
@@ -598,14 +599,14 @@ class ModelDraw(Draw):
     def as_addend(self, keep, n):
         how = self.pick(f"{n} addend", "filled zeros", "one minus", "where")
         fill = self.pick(f"{n} addend fill", -np.inf, -1e4, -1e9, -LARGEST)
-        if how == "one minus":  # an infinite fill times 0 is NaN
+        if how == "one minus":  # the fill is finite, because an infinite fill times 0 is NaN
             return keep.to("float32").rsub(1.0) * (fill if np.isfinite(fill) else -1e4)
         if how == "where":
             return keep.where(0.0, fill)
         return self.graph.full(keep.shape, 0.0).masked_fill(~keep, fill)
 
     def masks(self, n):
-        """Booleans and addends that (.., h, s, t) may be masked with."""
+        """Returns boolean masks, and masks to add, for scores (.., h, s, t)."""
         kinds = ["none", "none", "causal", "window", "table", "causal and padding"]
         if self.batched:
             kinds += ["padding", "lengths", "dense", "additive", "padding and window", "dense and lengths"]
@@ -618,7 +619,7 @@ class ModelDraw(Draw):
         return keeps, addends
 
     def coordinates(self):
-        """Positions of queries, as (s, 1), and of keys, as (t)."""
+        """Returns the positions of queries, as (s, 1), and of keys, as (t)."""
         g, (S, T) = self.graph, self.shape[-2:]
         rows = g.arange(S).unsqueeze(-1)
         if isinstance(self.past, int) and not self.past:
@@ -654,7 +655,7 @@ class ModelDraw(Draw):
         return columns.compare("le", rows) & apart.compare("lt", width + 1)
 
     def at_heads(self, mask, n):
-        """(b, t) or (t) to (b, 1, 1, t) or (1, 1, t)"""
+        """Reshapes (b, t) or (t) to (b, 1, 1, t) or (1, 1, t)."""
         how = self.pick(f"{n} mask at heads", "unsqueeze", "view", "expanded")
         if how == "view":
             return mask.view([*mask.shape[:-1], 1, 1, mask.shape[-1]])
@@ -662,7 +663,7 @@ class ModelDraw(Draw):
         return mask.expand([*mask.shape[:-2], self.shape[-2], mask.shape[-1]]) if how == "expanded" else mask
 
     def of_keys(self, n, kind, draw):
-        """An input of the keys, or None if no input has their number."""
+        """Adds an input with one element per key. Returns None if the number of keys cannot be a size of an input."""
         shape = [*self.shape[:-3], self.shape[-1]]
         return self.input(f"{n}_keep", shape, draw, kind) if self.inputs_only(shape) else None
 
@@ -691,7 +692,7 @@ class ModelDraw(Draw):
         return self.at_heads(self.graph.arange(T).compare("lt", lengths.unsqueeze(-1)), n)
 
     def pairs(self, n):
-        """A shape of a mask of pairs."""
+        """Draws the shape of a mask of pairs."""
         shape = self.pick(f"{n} pairs", "st", "bst", "bhst", "b1t")
         (S, T), batch = self.shape[-2:], self.shape[:-3]
         return {"st": [S, T], "bst": [*batch, 1, S, T], "bhst": self.shape, "b1t": [*batch, 1, 1, T]}[shape]
@@ -706,11 +707,11 @@ class ModelDraw(Draw):
 
     @staticmethod
     def inputs_only(shape):
-        """Whether an input may have this shape."""
+        """Returns whether an input may have this shape."""
         return all(isinstance(size, int) or symbol_of(size) for size in shape)
 
     def table(self, n):
-        """A boolean parameter."""
+        """Returns a mask that is a boolean parameter."""
         if not all(isinstance(size, int) for size in self.shape[-2:]):
             return self.causal(n)
         S, T = self.shape[-2:]

@@ -1,7 +1,7 @@
-"""Whole modules as linalg text: projections, heads, masks, softmax, sums, one to three attentions.
+"""Random modules as linalg text: projections, heads, masks, softmax, sums, and one to three attentions.
 
-Graph writes each operation together with its formula. ModuleDraw combines operations at random; weights are
-arguments with `attn.weight`. Every dimension is often 1.
+Graph writes each operation and its formula. ModuleDraw combines operations at random; weights are arguments with
+`attn.weight`. Every dimension is often 1.
 """
 import math
 
@@ -12,12 +12,12 @@ from bounded import Bounded
 
 SIZES = [2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33, 48, 65, 97]
 HEAD_SIZES = [2, 3, 4, 5, 7, 8, 12, 16, 17, 24]
-MULTIPLY_ADDS = 400_000  # of the pairs of a problem
+MULTIPLY_ADDS = 400_000  # the most multiply-adds of a problem
 DTYPES = {"f32": np.float32, "i1": np.bool_}
 
 
 class Value:
-    """A tensor of the function; `shape` holds numbers and names of dynamic sizes."""
+    """A tensor of the function; `shape` contains numbers, and names of dynamic sizes."""
 
     def __init__(self, name, shape, element="f32"):
         self.name, self.shape, self.element = name, list(shape), element
@@ -32,7 +32,7 @@ def affine(dims, results):
 
 
 class Graph:
-    """The text of a function and, beside each line, what it computes."""
+    """The text of a function, and a formula for each of its operations."""
 
     def __init__(self, rng):
         self.rng, self.lines, self.steps, self.arguments = rng, [], [], []
@@ -57,7 +57,7 @@ class Graph:
         return value
 
     def contract(self, spec, a, b, init=None):
-        """einsum's notation; from zero unless `init` is given."""
+        """Adds a product in the notation of einsum; the sums start from `init`, or from zero without it."""
         (left, right), out = spec.split("->")[0].split(","), spec.split("->")[1]
         sizes = dict(zip(left + right, a.shape + b.shape))
         shape, dims = [sizes[d] for d in out], sorted(sizes)
@@ -80,7 +80,7 @@ class Graph:
         return self.emit(self.fresh(shape), text, formula, a, b, *([init] if init else []))
 
     def pointwise(self, shape, operands, body, formula):
-        """A linalg.generic over a whole tensor. `operands` are pairs of a value and its letters among abcde, or 0."""
+        """Adds a linalg.generic. An operand is a pair: a value and its map, whose results are letters of abcde or 0."""
         dims = "abcde"[:len(shape)]
         maps = ", ".join([affine(dims, letters) for _, letters in operands] + [affine(dims, dims)])
         empty = self.empty(shape)
@@ -103,7 +103,7 @@ class Graph:
                          *(v for v, _ in operands))
 
     def add(self, a, b, letters=None):
-        """a + b, where b is read at `letters`."""
+        """Adds a + b, in which b is read at the coordinates `letters`."""
         whole = "abcde"[:len(a.shape)]
         if letters is None and a.shape == b.shape:
             empty = self.empty(a.shape)
@@ -127,7 +127,7 @@ class Graph:
                                "linalg.yield %y : f32"], lambda x: bounded.scaled(x, exact))
 
     def broadcast(self, a, shape, axes):
-        """`a` repeated along `axes` of the result."""
+        """Repeats `a` along `axes` of the result."""
         empty = self.empty(shape)
         at = tuple(None if i in axes else slice(None) for i in range(len(shape)))
         dims = ", ".join(map(str, axes))
@@ -148,7 +148,7 @@ class Graph:
 
     @staticmethod
     def groups(rank, first, count):
-        """The reassociation in which dimensions [first, first + count) of the longer shape are one of the shorter."""
+        """Returns the reassociation that merges the dimensions [first, first + count) of the longer shape."""
         groups = [[i] for i in range(first)] + [list(range(first, first + count))]
         return str(groups + [[i + first + count] for i in range(rank - first - count)])
 
@@ -168,7 +168,7 @@ class Graph:
                          f"{a.type} into {result.type}", lambda x: x.map(lambda p: p.reshape(product(p.shape))), a)
 
     def slice(self, a, axis, start, size, drop=False):
-        """`size` elements of an axis from `start`; `drop`: without that axis, of one element."""
+        """Slices `size` elements of an axis from `start` on. With `drop`, the axis, of size 1, is dropped."""
         text = lambda s: ", ".join(f"%size_{d}" if isinstance(d, str) else str(d) for d in s)
         sizes = [size if i == axis else d for i, d in enumerate(a.shape)]
         offsets = [start if i == axis else 0 for i in range(len(sizes))]
@@ -184,7 +184,7 @@ class Graph:
                          lambda x: bounded.softmax(x, math.nan), a)
 
     def causal(self, scores, offset):
-        """-inf where k > q + offset."""
+        """Fills scores with -inf where k > q + offset."""
         whole = "abcde"[:len(scores.shape)]
         body = [f"%q = linalg.index {len(whole) - 2} : index", f"%k = linalg.index {len(whole) - 1} : index",
                 f"%n = arith.constant {offset} : index", "%l = arith.addi %q, %n : index",
@@ -198,7 +198,7 @@ class Graph:
         return self.pointwise(scores.shape, [(scores, whole)], body, formula)
 
     def causal_addend(self, shape, offset):
-        """-inf where k > q + offset and 0 elsewhere."""
+        """Returns a tensor of -inf where k > q + offset, and of 0 elsewhere."""
         body = ["%q = linalg.index 0 : index", "%k = linalg.index 1 : index",
                 f"%n = arith.constant {offset} : index", "%l = arith.addi %q, %n : index",
                 "%c = arith.cmpi sgt, %k, %l : index", "%i = arith.constant 0xFF800000 : f32",
@@ -217,7 +217,7 @@ class Graph:
         return self.emit(self.fresh(shape), text, formula, Value("sizes", []))
 
     def dense(self, scores, mask, letters):
-        """-inf where a boolean does not keep."""
+        """Fills scores with -inf where a boolean mask does not keep the pair."""
         whole = "abcde"[:len(scores.shape)]
         body = ["%i = arith.constant 0xFF800000 : f32", "%y = arith.select %x1, %x0, %i : f32", "linalg.yield %y : f32"]
         return self.pointwise(scores.shape, [(scores, whole), (mask, letters)], body, bounded.masked)
@@ -240,7 +240,7 @@ class Graph:
         return "\n".join(lines)
 
     def evaluate(self, results, arrays, sizes):
-        """The results for arrays by argument name."""
+        """Computes the results for arrays, which are given by the names of arguments."""
         known = {"%" + name: a if a.dtype == bool else Bounded(a) for name, a in arrays.items()}
         known["sizes"] = sizes
         for name, formula, operands in self.steps:
@@ -251,7 +251,7 @@ class Graph:
 class ModuleDraw:
     def __init__(self, rng):
         self.rng, self.graph, self.found, self.hides = rng, Graph(rng), set(), True
-        self.inputs, self.weights = {}, {}  # by name: shape and element of an input; array of a weight
+        self.inputs, self.weights = {}, {}  # by name: the shape and element type of an input; the array of a weight
         numpy_rng = np.random.default_rng(rng.getrandbits(64))
         self.exact = rng.random() < 0.4
         self.draw_weight = lambda shape, fan: ((numpy_rng.integers(-1, 2, shape) if self.exact else
@@ -309,7 +309,7 @@ class ModuleDraw:
     #--- Parts ------------------------------------------------------------------------------------------------------
 
     def linear(self, x, out, name):
-        """(..., C) to (..., out)."""
+        """Projects (..., C) to (..., out)."""
         g, inner, tokens = self.graph, x.shape[-1], "bs"[-(len(x.shape) - 1):]
         shape = [*x.shape[:-1], out]
         is_static = all(isinstance(d, int) for d in shape)
@@ -332,7 +332,7 @@ class ModuleDraw:
         return y
 
     def split(self, x, heads, width):
-        """(b, s, h * d) to heads, and the letters of its dimensions."""
+        """Splits (b, s, h * d) into heads. Returns the tensor and the letters of its dimensions."""
         g, batch = self.graph, "b" if len(x.shape) == 3 else ""
         x = g.expand(x, len(batch) + 1, [heads, width])
         if self.maybe(0.6, "heads transposed"):
@@ -341,7 +341,7 @@ class ModuleDraw:
         return x, batch + "shd"
 
     def positions(self, x, name):
-        """x, perhaps plus parameters of the positions."""
+        """Returns x, perhaps plus a parameter for each position."""
         g, letters = self.graph, "abc"[:len(x.shape)]
         kinds = ["no positions", "no positions", "position (C)"]
         if isinstance(x.shape[-2], int):
@@ -356,7 +356,7 @@ class ModuleDraw:
         return x
 
     def heads(self, x, y, name):
-        """Query, key and value with the letters of their dimensions."""
+        """Returns query, key and value with the letters of their dimensions."""
         H, D, E, g = self.H, self.D, self.E, self.graph
         batch = "b" if len(x.shape) == 3 else ""
         ways = ["separate"] * 3 + ["shared query and key", "key is value", "all one", "head weights", "one key head"]
@@ -369,7 +369,7 @@ class ModuleDraw:
         if way == "inputs themselves":
             headless = lambda letter: batch + letter + "d"
             return (x, headless("s")), (y, headless("t")), (y, headless("t"))
-        if way == "head weights":  # products that write head by head
+        if way == "head weights":  # the result of each product has a dimension of heads
             def project(source, letter, width, kind):
                 order = self.rng.choice([f"h{letter}d", f"{letter}hd"])
                 w = self.weight(f"{name}_{kind}_w", [H, width, source.shape[-1]], source.shape[-1])
@@ -397,7 +397,7 @@ class ModuleDraw:
         return query, key, value
 
     def packed(self, x, name, batch):
-        """One weight of (3 * C, C) for all three."""
+        """Projects query, key and value with one weight of (3 * C, C)."""
         H, D, g, at = self.H, self.D, self.graph, len(batch)
         way = self.pick("packed and reshaped", "packed and sliced", "packed weight sliced")
         if way == "packed weight sliced":
@@ -417,14 +417,14 @@ class ModuleDraw:
         return q, (k[0], k[1].replace("s", "t")), (v[0], v[1].replace("s", "t"))
 
     def mask(self, scores, name, in_a_row):
-        """Scores (b, h, s, t), some of them hidden."""
+        """Hides some of the scores (b, h, s, t)."""
         g, whole = self.graph, "abcde"[:len(scores.shape)]
         size = dict(zip(whole, scores.shape))
         q, k = whole[-2:]
         kinds = self.rng.sample(["causal", "causal", "dense", "additive", "added causal"],
                                 self.rng.choice([0, 0, 1, 1, 1, 2]))
-        # Results are not specified if NaN is hidden by a mask that is added, or that another op adds to. Rows without a
-        # key are NaN, so a second attention in a row has no such mask: additions come before the mask there.
+        # Results are not specified if a mask that is added should hide NaN, or if something is added after a fill. Rows
+        # without a key are NaN, so an attention that reads the result of another has no such mask.
         if in_a_row:
             kinds = sorted(set(kinds) - {"added causal"})
         self.hides &= "additive" not in kinds[1:] and "added causal" not in kinds
@@ -433,7 +433,7 @@ class ModuleDraw:
             batched = [whole[0] + k, whole[0] + q + k, whole] if len(whole) > 2 else []
             letters = self.rng.choice([q + k, q + k, k, *batched])
             shape = [size[d] for d in letters]
-            if len(letters) < len(whole) and self.maybe(0.3):  # (1, 1, S, T) or the like
+            if len(letters) < len(whole) and self.maybe(0.3):  # adds dimensions of size 1, as in (1, 1, S, T)
                 shape = [size[d] if d in letters else 1 for d in whole]
                 letters = "".join(d if d in letters else "0" for d in whole)
             if kind == "causal":
@@ -450,7 +450,7 @@ class ModuleDraw:
         return scores
 
     def attend(self, x, y, name, in_a_row):
-        """One attention with the projections around it; the result is (b, s, c)."""
+        """Adds one attention with the projections around it; the result is (b, s, c)."""
         g = self.graph
         (q, ql), (k, kl), (v, vl) = self.heads(x, y, name)
         vl = vl.replace("d", "e")
@@ -499,7 +499,7 @@ class ModuleDraw:
         self.found.add(f"{count} attentions" if count > 1 else "1 attention")
         cross = self.maybe(0.3, "other keys")
         y = self.input("memory", [*batch, self.T, self.C if self.maybe(0.6) else 7]) if cross else None
-        chained = self.maybe(0.6) and not self.exact  # what follows a softmax is not exact
+        chained = self.maybe(0.6) and not self.exact  # after a softmax, values are not exact
         outs = []
         for i in range(count):
             source = outs[-1] if outs and chained else x
@@ -512,7 +512,7 @@ class ModuleDraw:
         self.found.add("dynamic sizes" if self.dynamic else "static sizes")
 
     def extra_results(self, x):
-        """Results that share memory: the same value twice, an argument, a weight, or views of them."""
+        """Adds results that share memory: the same value twice, an argument, a weight, or views of these."""
         g = self.graph
         if self.maybe(0.08, "result twice"):
             self.results.append(self.results[0])
@@ -540,7 +540,7 @@ class ModuleDraw:
         return folder / "draw.mlir"
 
     def problem(self, numpy_rng):
-        """(hostile kind, sizes, inputs, expected results) of one call."""
+        """Returns (hostile kind, sizes, inputs, expected results) of one call."""
         rng = self.rng
         while True:
             sizes = dict(self.static)

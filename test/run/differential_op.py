@@ -1,4 +1,4 @@
-"""One attn.attention with random sizes, layouts, mask and score region, and its formula in Ops.td."""
+"""One attn.attention with random sizes, layouts, mask and score region, and its reference by the formula in Ops.td."""
 import math
 
 import numpy as np
@@ -9,13 +9,13 @@ from bounded import Bounded
 
 SIZES = [2, 3, 5, 7, 13, 16, 17, 31, 47, 48, 49, 64, 65, 95, 96, 97, 129, 193]
 HEAD_SIZES = [*range(2, 21), 32, 48, 63, 64, 72]
-MULTIPLY_ADDS = 400_000  # of a problem
+MULTIPLY_ADDS = 400_000  # the most multiply-adds of a problem
 FILL = -1e9
 HALVES = ["f16", "bf16"]
 
 
 class Operand:
-    """An argument; `dims` is its indexing map."""
+    """An operand of the op; `dims` is its indexing map."""
 
     def __init__(self, name, element, dims, draw):
         self.name, self.element, self.dims, self.draw = name, element, dims, draw
@@ -50,7 +50,7 @@ class OpDraw:
         self.elements = [rng.choice(["f32", *HALVES]) if kind == "mixed" else kind for _ in range(6)]
         self.has_halves = any(element in HALVES for element in self.elements)
         if self.has_halves and self.scale == 2.0**66:
-            self.scale = 0.25  # its data are no numbers of f16
+            self.scale = 0.25  # the data for a huge scale cannot be represented in f16
         self.captures, self.sink = [], None
         self.layout_and_operands()
         self.mask, self.kept = self.draw_mask()
@@ -64,7 +64,7 @@ class OpDraw:
         self.kinds = ["op"] + [f"op: {name}" for name in names]
 
     def draw_sizes(self, fixed):
-        """Random sizes that agree with those `fixed`; 1 is as likely as all others in most dimensions."""
+        """Draws sizes, except those in `fixed`. In most dimensions, 1 is as likely as all other sizes together."""
         rng = self.rng
         one = lambda share, other: 1 if rng.random() < share else other()
         zero = lambda sizes: lambda: 0 if rng.random() < 0.04 else rng.choice(sizes)
@@ -104,7 +104,8 @@ class OpDraw:
         return len(self.captures) - 1, self.captures[-1]
 
     def draw_mask(self):
-        """The attribute's text, or "", and which pairs it keeps, given coordinates and captures."""
+        """Returns the text of the attribute, or "", and a function of coordinates and captures that gives the kept
+        pairs."""
         self.mask_kinds = self.rng.sample(["causal", "window", "lengths", "dense"], self.rng.choice([0, 1, 1, 1, 2]))
         chosen = [getattr(self, f"draw_{kind}")() for kind in self.mask_kinds]
 
@@ -203,28 +204,28 @@ class OpDraw:
             f"      {line}\n" for line in [*body, "attn.yield %y : f32"]) + "    }"
 
     def outs(self):
-        """Names and dimensions of the results."""
+        """Returns the names and dimensions of the results."""
         return [("out", self.out_dims)] + [("weights", [*self.batch, "q", "k"])] * self.returns_probabilities
 
     def inputs(self):
         return [*self.operands, *self.captures, *([self.sink] if self.sink else [])]
 
     def hostile_kinds(self):
-        """Which data this scale and this region can have. Values of a huge scale come from exponents that cancel."""
+        """Returns the kinds of data for this scale and region. The exponents of the data cancel a huge scale."""
         if self.scale == 2.0**66:
             return ["tiny keys", "tiny keys, huge queries"]
         exact = ["exact", "exact", "exact duplicates"]
         if abs(self.scale) > 1:
             return ["plain", *exact]
-        # If a weight is 0 in f32 but not in the formula (a fill), its product with an infinite value is NaN, as in any
-        # online softmax. So infinite values are used only with moderate scores.
+        # A probability may be 0 in f32 and not in the formula, for example with a fill. Its product with an infinite
+        # value is NaN, as in any online softmax, so infinite values are used only with moderate scores.
         kinds = ["plain", "plain", *exact, "duplicates", "near duplicates", "climbing", "nan", "nan value", "inf key"]
         if self.sizes["d"] and not self.has_halves:
             kinds += ["one greatest", "all least", "mixed extremes", "equal 1e8"]
         return kinds + ["inf value"] * (self.region != "fill")
 
     def problem(self, numpy_rng):
-        """(hostile kind, sizes, inputs, expected results) of one call."""
+        """Returns (hostile kind, sizes, inputs, expected results) of one call."""
         self.numpy = numpy_rng
         self.now = n = self.draw_sizes({d: size for d, size in self.sizes.items() if d not in self.dynamic})
         if self.dynamic and self.rng.random() < 0.15:
@@ -252,17 +253,17 @@ class OpDraw:
         q, k, v = (self.numpy.standard_normal(shape).astype(np.float32) for shape in shapes)
         share = 0.1 / max(q.shape[-1], 1)
         keys = k.shape[2]
-        if hostile.startswith("exact"):  # scores that are exact in f32, of up to about 1e6
+        if hostile.startswith("exact"):  # scores up to about 1e6 that are exact in f32
             power = 1.0 if abs(self.scale) > 1 else 2.0**self.numpy.integers(0, 8)
             q, k = integers(q.shape) * power, integers(k.shape) * power
-        if hostile.startswith("tiny keys"):  # scores are whole numbers, or whole numbers times 2**32
+        if hostile.startswith("tiny keys"):  # scores are integers, or integers times 2**32
             q = integers(q.shape) * 2.0**(66 if hostile.endswith("queries") else 34)
             k = integers(k.shape) * 2.0**-100
         if "duplicates" in hostile and keys > 1:
             k = k[:, :, np.arange(keys) % self.numpy.integers(1, keys)]
         if hostile == "near duplicates":
             k = k + np.where(self.numpy.random(k.shape) < 0.1, np.spacing(k), 0)
-        if hostile == "climbing":  # from scores near 0 to some that are far above what came before
+        if hostile == "climbing":  # scores begin near 0, and some later ones are far above all earlier ones
             k = k * 6 * np.arange(keys, dtype=np.float32)[:, None] / max(keys, 1)
         if hostile in ("one greatest", "all least", "mixed extremes", "equal 1e8"):
             # A key is one number: 1.5 * 2**127 is near the largest float, and exact after a shift.
@@ -288,7 +289,7 @@ class OpDraw:
         batch, heads = "".join(self.batch), "".join(self.batch[:2])
         pairs = batch + "qk"
 
-        def at(name):  # a capture's values, at pairs
+        def at(name):  # the values of a captured operand at the pairs
             dims = next(c.dims for c in self.inputs() if c.name == name)
             return captured[name].reshape([n[d] if d in dims else 1 for d in pairs])
 
@@ -311,7 +312,7 @@ class OpDraw:
             p = bounded.softmax(scores, empty_row)
         weighing = f"{pairs},{heads}ke->{batch}qe"
         out = bounded.average(weighing, p, v)
-        if self.elements[:3] == ["bf16"] * 3:  # probabilities may be rounded to bf16
+        if self.elements[:3] == ["bf16"] * 3:  # the code may round probabilities to bf16
             known = np.where(np.isfinite(v.value), np.abs(v.value), 0)
             weights = np.where(np.isfinite(p.value), p.value, 0)
             out.error = out.error + bounded.ROUNDINGS["bf16"][0] * np.einsum(weighing, weights, known)

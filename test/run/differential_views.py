@@ -1,4 +1,4 @@
-"""One op of each class between two views, as .pt2 files: the views before and after an op are as random as the op."""
+"""Random ops of each class between random views, as .pt2 files."""
 import numpy as np
 
 from differential_model import Draw, tokens
@@ -29,7 +29,7 @@ class ViewsDraw(Draw):
             self.graph.results.append(x)
 
     def axis(self, x, n, static=False):
-        """A dimension, perhaps of known size, or None."""
+        """Draws a dimension, with `static` one of known size, or returns None."""
         axes = [i for i, size in enumerate(x.shape) if isinstance(size, int) or not static]
         return self.pick(f"{n} axis", *axes) % x.rank if axes else None
 
@@ -123,7 +123,7 @@ class ViewsDraw(Draw):
         return (x * 2.0).apply("relu") - x
 
     def has_elements(self, size):
-        """Whether a dimension has elements. If its size has symbols, the graph requires them to be above 0."""
+        """Returns whether a dimension has elements. Symbols in its size get the lower bound 1."""
         for symbols in getattr(size, "terms", {}):
             self.graph.least.update(dict.fromkeys(symbols, 1))
         return size != 0

@@ -1,7 +1,8 @@
-"""element_types.py FOLDER: checks a product, a sum, a view and a conversion of every element type at every level, and
-attentions of half precision.
+"""element_types.py FOLDER: checks a product, a sum, a view and a conversion of every element type at every ISA level,
+and attentions of half precision.
 
-The reference is that of attn-run, op by op in float64. Results of float types must be the reference, rounded.
+The reference is that of attn-run, which evaluates op by op in float64. Results of float types must equal the reference
+up to the rounding of their type.
 """
 import pathlib, subprocess, sys
 
@@ -44,7 +45,8 @@ func.func @f(%x: tensor<5x7x{t}>) -> tensor<5x7x{t}> {{
   return %r : tensor<5x7x{t}>
 }}
 """
-# Factors of two types and sums of a third, as register blocks and as dot products. Edges are not whole vectors.
+# The two factors and the sum may have three different element types. The first product is computed in register blocks,
+# the second in dot products. The sizes leave vectors that are not full.
 PRODUCTS = """
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
@@ -62,7 +64,7 @@ func.func @f(%x: tensor<{m}x{k}x{u}>, %y: tensor<{k}x{n}x{t}>, %z: tensor<{n}x{k
   return %p, %q : tensor<{m}x{n}x{sum}>, tensor<{m}x{n}x{sum}>
 }}
 """
-# The last group and the last panel are not full.
+# The sizes leave a last group and a last panel that are not full.
 PACK = """
 func.func @f(%x: tensor<2x{n}x{k}x{u}>, %y: tensor<2x{k}x{n}x{u}>) -> ({out}, {out}) {{
   %e = tensor.empty() : {out}
@@ -71,7 +73,8 @@ func.func @f(%x: tensor<2x{n}x{k}x{u}>, %y: tensor<2x{k}x{n}x{u}>) -> ({out}, {o
   return %p, %q : {out}, {out}
 }}
 """
-# Queries, keys, values and outputs of half precision, with tiles that are not full and odd head sizes.
+# Queries, keys, values and outputs have half precision. The sizes leave tiles that are not full, and head sizes may be
+# odd.
 ATTENTION = """
 #q = affine_map<(h, q, k, d, e) -> (h, q, d)>
 #k = affine_map<(h, q, k, d, e) -> (h, k, d)>
@@ -90,7 +93,7 @@ REGION = """score {{
     %c = math.tanh %s : f32
     attn.yield %c : f32
   }}"""
-# A bias of f16 or bf16 is read in the lanes of an attention of f32.
+# The attention of f32 loads vectors of a bias of f16 or bf16.
 BIAS = """
 #q = affine_map<(q, k, d, e) -> (q, d)>
 #k = affine_map<(q, k, d, e) -> (k, d)>
@@ -118,7 +121,7 @@ CONVERSIONS = [("f16", "f32", "extf"), ("f16", "f64", "extf"), ("f32", "f16", "t
 
 
 def with_plan(attention, rows, group):
-    """The attention with a plan whose scores have blocks of this many rows."""
+    """Returns the attention with a plan whose register blocks of scores have this number of rows."""
     plan = f'plan(<"per-head", q = 35, k = 33, group = {group}>)'
     blocks = f"attn.blocks = {{scores = #attn.block<rows = {rows}, vectors = 1>}}"
     return attention.replace("{indexing_maps", plan + " {" + blocks + ", indexing_maps")
@@ -161,15 +164,17 @@ for t in ("f16", "bf16"):
             text = ATTENTION.format(t=t, q=q, k=k, d=d, e=e, mask=mask, score=score.format(t=t))
             name = f"attention-{t}-{q}x{k}x{d}x{e}{'-masked' if mask else ''}{'-region' if score else ''}"
             run(folder, name, text, TOLERANCE[t] / 2)
-    # The tail of a tile of 33 keys is no multiple of these rows, which an edited plan may have.
+    # A plan that users edit may have register blocks whose rows divide neither the 33 keys of a tile nor the 3 keys of
+    # the last tile.
     for rows in (5, 6, 7):
         text = with_plan(ATTENTION.format(t=t, q=35, k=135, d=12, e=7, mask="mask(#attn.causal)", score=""), rows, group=1)
         run(folder, f"attention-{t}-rows-{rows}", text, TOLERANCE[t] / 2)
-    # Long sums have blocks of fewer rows.
+    # The head size of 384 makes long sums, whose register blocks have fewer rows.
     for k in (131, 135, 262):
         text = ATTENTION.format(t=t, q=32, k=k, d=384, e=32, mask="", score="")
         run(folder, f"attention-{t}-long-{k}", text, TOLERANCE[t] / 2)
-# The same in groups. If the number of keys is known at the call only, tails are several blocks.
+# The next plans have the same numbers of rows, and instructions that add 2 products at once. If the number of keys is
+# dynamic, the keys after the last full block are computed in several blocks.
 for rows in (5, 6, 7):
     for k in (135, "?"):
         text = with_plan(ATTENTION.format(t="bf16", q=35, k=k, d=12, e=7, mask="", score=""), rows, group=2)
@@ -179,7 +184,8 @@ for rows in (5, 6, 7):
 for t in ("f16", "bf16"):
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])
-# With --compute=bf16, products of f32 may round their factors to bf16. Levels without an instruction for that do not.
+# With --compute=bf16, products of f32 may round their factors to bf16. Levels without instructions for bf16 do not
+# round.
 for level, tolerance in [("x86-64-v4-bf16", TOLERANCE["bf16"] / 2), ("x86-64-v4", TOLERANCE["f32"]), ("x86-64-v3", TOLERANCE["f32"])]:
     for mask, score in [("", ""), ("mask(#attn.window<left = 40, right = 9>)", REGION)]:
         for q, k, d, e in [(50, 129, 8, 6), (3, 131, 8, 5), (130, 260, 64, 64), (50, 129, 7, 6)]:

@@ -1,4 +1,7 @@
-"""halves.py FOLDER: f16 and bf16 must convert to the equal f32, and f32 to the nearest of them, ties to even, at every level."""
+"""halves.py FOLDER: checks conversions of f16 and bf16 at every ISA level.
+
+f16 and bf16 must convert to the equal f32. f32 must convert to the nearest f16 and bf16, with ties to even.
+"""
 import pathlib, struct, subprocess, sys
 
 from levels import find_levels
@@ -26,7 +29,7 @@ def bits_of(code, letter, number):
 
 
 def convert(folder, t, other, cast, values, level):
-    """The bits to which the code converts the bits `values`; none if this CPU does not run the level."""
+    """Returns the bits to which compiled code converts the bits `values`, or None if this CPU cannot run the level."""
     (dtype, letter), (_, result) = DTYPES[t], DTYPES[other]
     model, source = folder / f"{t}-{other}.mlir", folder / f"{t}-{other}.npy"
     model.write_text(MODULE.format(n=len(values), t=t, other=other, cast=cast))
@@ -46,7 +49,7 @@ def check(folder, t, other, cast, values, wanted):
     for level in LEVELS:
         results = convert(folder, t, other, cast, values, level)
         for value, got, want in zip(values, results or [], wanted):
-            # Of a NaN neither the sign nor the payload is promised.
+            # Neither the sign nor the payload of a NaN is specified.
             same = got == want or (is_nan(other, got) and is_nan(other, want))
             assert same, f"{t} to {other} at {level}: expected {want:#x} of {value:#x}, got {got:#x}"
         if results:
@@ -64,8 +67,11 @@ check(folder, "bf16", "f32", "extf", halves, [half << 16 for half in halves])
 
 
 def roundings(t, numbers):
-    """f32 bits of all finite `numbers` of type t, of the midpoints between two of them, and of the f32 next to each
-    midpoint on either side; and the bits of t that they round to."""
+    """Returns a list of f32 bits, and a list of the bits of type t that they round to.
+
+    The f32 are all finite `numbers` of type t, the midpoints of adjacent numbers, and the f32 below and above each
+    midpoint.
+    """
     sources, wanted = [], []
     for half in halves:
         magnitude = half & 0x7FFF
@@ -78,7 +84,7 @@ def roundings(t, numbers):
     return sources, wanted
 
 
-# What rounds to infinity lies beyond the middle between the greatest number and the power of two behind it.
+# Numbers round to infinity from the midpoint between the greatest finite number and the next power of two on.
 numbers[INFINITY["f16"]] = 2.0**16
 sources, wanted = roundings("f16", numbers)
 for special, want in ((0x7F800000, 0x7C00), (0xFF800000, 0xFC00), (0x7F7FFFFF, 0x7C00), (0x00000001, 0),
@@ -87,7 +93,7 @@ for special, want in ((0x7F800000, 0x7C00), (0xFF800000, 0xFC00), (0x7F7FFFFF, 0
     wanted.append(want)
 check(folder, "f32", "f16", "truncf", sources, wanted)
 
-# f64 goes through f32, which no value of f16 or tie notices.
+# Compiled code converts f64 to f32 first. That changes none of these sources, because all of them are f32 numbers.
 def widen(bits):
     return bits_of("d", "Q", struct.unpack("<f", struct.pack("<I", bits))[0])
 

@@ -1,5 +1,5 @@
-// A step that decodes a token: it writes a row to each of two caches, then attends to all rows in them. The caches are
-// inputs and results of a call; each call gets copies of them in guarded memory.
+// The step for one token writes a row to each of two caches, then attends to all their rows. The caches are inputs and
+// results of a call; each call gets copies of them in guarded memory.
 // RUN: rm -rf %t && mkdir %t
 // RUN: %python %S/../error/npy.py %t/position.npy '<i8' 1 5
 // RUN: %python %S/../error/npy.py %t/lengths.npy '<i4' 2 6 6
@@ -23,7 +23,7 @@
 // RUN: not attn-run %t/step.so --input=%t/row.npy 2>&1 | FileCheck %s --check-prefix=FEW
 // FEW: step: expected 5 inputs, got 1
 
-// The kernel writes one row: nothing else of the caches is stored to.
+// The kernel stores one row to each cache, and no other element of the caches.
 // RUN: attnc %s -o %t/step.mlir --target=x86-64-v3 --dump-stages=%t/stages
 // RUN: FileCheck %s --check-prefix=STORES < %t/stages/7-bufferize.mlir
 // STORES-NOT: memref.copy

@@ -1,4 +1,4 @@
-// Two groups whose ops alternate: scheduling the first one moves an op of the second one.
+// The ops of two groups alternate, so the scheduling of the first group moves an op of the second group.
 // RUN: attn-run %s --reference --level=x86-64
 // RUN: attnc %s -o %t.so --target=x86-64-v4 --opt-report | FileCheck %s
 // CHECK-COUNT-2: 2 products and the ops between share tasks of

@@ -1,5 +1,6 @@
-// Scores that are filled, not hidden, from the first key on, as where sequences are padded on the left: after tiles whose
-// maximum is the fill, exponentials of the rest have exponents up to the greatest number.
+// The scores of the first 200 keys are filled with a large negative number, not hidden, as for sequences that are
+// padded on the left. After tiles whose maximum is the fill, the differences of later scores from this maximum are
+// huge.
 // RUN: attn-run %s --entry=some --reference
 // RUN: attn-run %s --entry=least --reference
 

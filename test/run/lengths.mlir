@@ -1,4 +1,4 @@
-// A length keeps the keys before it, and 0 keeps none: the results must equal those with a boolean mask.
+// A length n keeps the first n keys. The results must equal those with a boolean mask, also for the length 0.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/per-head.so --target=native
 // RUN: attnc %s -o %t/unfused.so --target=native --schedule=unfused

@@ -1,4 +1,4 @@
-"""Calls of a compiled library through libattn.so, in guarded memory.
+"""Calls compiled libraries through libattn.so, in guarded memory.
 
 Every tensor starts or ends at a guard page, so that an out-of-bounds access faults. Inputs and packed weights are on
 read-only pages. The caller chooses the byte pattern that fills the workspace and the outputs before a call.
@@ -8,13 +8,13 @@ import mmap
 
 import numpy as np
 
-# The numpy type of an element type. numpy has no bf16, so its bits are in a field of that name.
+# The numpy type of each element type. numpy has no bf16: a bf16 is a struct whose only field, "bf16", holds its bits.
 DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype([("bf16", np.uint16)]),
           "i32": np.dtype(np.int32), "i64": np.dtype(np.int64), "i1": np.dtype(np.bool_)}
 
 
 def to_element(array, element):
-    """Numbers as elements of a type, rounded to the nearest, ties to even."""
+    """Returns numbers as elements of a type, rounded to the nearest, ties to even."""
     if element != "bf16":
         return np.asarray(array).astype(DTYPES[element])
     floats = np.ascontiguousarray(array, np.float32)  # of rank 1 or more
@@ -24,7 +24,7 @@ def to_element(array, element):
 
 
 def from_element(array):
-    """The numbers of an array of any type."""
+    """Returns the numbers of an array of any element type."""
     if array.dtype != DTYPES["bf16"]:
         return array
     bits = np.atleast_1d(array["bf16"]).astype(np.uint32) << 16
@@ -76,7 +76,7 @@ class Allocator(ctypes.Structure):
 
 
 class Pages:
-    """`nbytes` at the end of their pages or, aligned to a page, at the start."""
+    """A block of `nbytes` between two guard pages. It ends at the second guard page or starts at the first."""
 
     def __init__(self, nbytes, at_end):
         self.nbytes, self.room = nbytes, -(-nbytes // PAGE) * PAGE
@@ -101,7 +101,7 @@ class Pages:
 
 
 class Tensor:
-    """An array's DLTensor, whose data are in pages."""
+    """A DLTensor whose elements are in Pages. They are read-only if `data` is given."""
 
     CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}  # V: bf16
 
@@ -124,18 +124,18 @@ def pointers(tensors):
 
 
 class Error(Exception):
-    """The message of a status that is not 0."""
+    """The error message of a call that returned a status other than 0."""
 
 
 class Runtime:
-    """libattn.so, once in a process: its memory is pages from here on."""
+    """libattn.so, with an allocator that allocates Pages. Create only one per process."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(str(path))
         self.library.attn_last_error.restype = ctypes.c_char_p
         self.library.attn_function_level_name.restype = ctypes.c_char_p
         self.library.attn_function_level.restype = ctypes.c_char_p
-        self.blocks = {}  # by address: pages and their alignment
+        self.blocks = {}  # maps the address of each allocated block to its Pages and alignment
         self.allocator = Allocator(ctypes.sizeof(Allocator), ALLOCATE(self.allocate), RELEASE(self.release), None)
         self("attn_set_allocator", ctypes.byref(self.allocator))
 
@@ -158,7 +158,7 @@ class Runtime:
             self.blocks.pop(address)[0].free()
 
     def levels(self, library, name):
-        """The levels of a function that this CPU runs, best first."""
+        """Returns the levels of a function that this CPU can run, the best one first."""
         best = self.create("attn_function_create", library, name, None)
         count = self.library.attn_function_num_levels(best)
         levels = [self.library.attn_function_level_name(best, i) for i in range(count)]
@@ -171,7 +171,7 @@ class Runtime:
         return self.create("attn_function_create", library, name, ctypes.byref(options))
 
     def pack(self, function, weights, file=None):
-        """Packed weights that nobody can write to, of arrays by name; where `file` is given they are mapped from it."""
+        """Packs weights (arrays by name) into read-only memory. With `file`, saves them there and maps the file."""
         tensors = [Tensor(a.shape, a.dtype, True, a) for a in weights.values()]
         names = (ctypes.c_char_p * len(tensors))(*(name.encode() for name in weights))
         before = set(self.blocks)
@@ -196,7 +196,10 @@ class Runtime:
         self.library.attn_weights_release(packed)
 
     def calls(self, function, weights, inputs, outputs, pool, workers, patterns, at_end):
-        """The bytes of all outputs after a call for each pattern, which fills outputs and workspace before the call."""
+        """Calls the function once per pattern, a byte that fills outputs and workspace before the call.
+
+        Returns the bytes of all outputs after each call.
+        """
         size = Workspace(ctypes.sizeof(Workspace))
         self("attn_workspace_size", function, pointers(inputs), len(inputs), ctypes.c_int64(workers),
              ctypes.byref(size))

@@ -1,6 +1,6 @@
-"""Graphs in which each op reads the previous op twice, so that 2^48 paths lead back to the first: many_ways.py FOLDER
+"""many_ways.py FOLDER: checks that graphs with 2^48 paths from the last op to the first compile within 20 seconds.
 
-Each graph must compile within 20 seconds.
+There are so many paths because each of the 48 ops has the result of the previous op as both operands.
 """
 
 import os
@@ -26,7 +26,7 @@ def end_of_attention(captures, mask, maps, score):
 
 
 def sums():
-    """A tensor that is added to its own transpose again and again."""
+    """Returns a function that adds a tensor to its own transpose, COUNT times."""
     lines = [f"func.func @f(%x0: {TYPE}) -> {TYPE} {{", f"  %e = tensor.empty() : {TYPE}"]
     for i in range(COUNT):
         lines.append(f"""  %x{i + 1} = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>,
@@ -39,7 +39,7 @@ def sums():
 
 
 def formula():
-    """A mask that is computed from positions, modulo 2^32."""
+    """Returns an attention with a mask that linalg.generic computes from positions, with integers modulo 2^32."""
     lines = [ATTENTION, """  %me = tensor.empty() : tensor<8x8xi1>
   %three = arith.constant 3 : i32
   %m = linalg.generic {indexing_maps = [affine_map<(q, k) -> (q, k)>], iterator_types = ["parallel", "parallel"]} outs(%me : tensor<8x8xi1>) {
@@ -59,7 +59,7 @@ def formula():
 
 
 def region(first, step, last):
-    """A condition in the region of an attention."""
+    """Returns an attention whose score region computes a condition in COUNT steps."""
     lines = ["score {", "    ^bb0(%q: index, %k: index, %s: f32):", "      %inf = arith.constant 0xFF800000 : f32"]
     lines += [first, *(step.format(this=i, next=i + 1) for i in range(COUNT)), last.format(last=COUNT)]
     lines.append("      %t = arith.select %c, %s, %inf : f32\n      attn.yield %t : f32 }")
@@ -69,7 +69,7 @@ def region(first, step, last):
 CASES = {
     "sums": sums(),
     "formula": formula(),
-    # The sum is 2^48 k, which is 0 in 32 bits: no key is hidden.
+    # The sum is 2^48 k, which is 0 modulo 2^32, so no key is hidden.
     "doubled": region("      %x0 = arith.index_cast %k : index to i32\n      %zero = arith.constant 0 : i32",
                       "      %x{next} = arith.addi %x{this}, %x{this} : i32",
                       "      %c = arith.cmpi sle, %x{last}, %zero : i32"),

@@ -1,8 +1,9 @@
 """merge.py DIR: compares attn.online_merge with its reference, at every ISA level that this CPU runs.
 
-Each query has a state of another kind: no key in any part, or in all parts but one, NaN, infinite or huge maxima. With
-FMA and without it, numbers of queries are tried that leave a tail after the last whole vector. With queries in rows, the
-accumulators of a query, of which there are 7, are less than a vector.
+The op merges n + 1 online-softmax states per query, of disjoint parts of the keys: a maximum, a sum and accumulators.
+Queries have different kinds of states: no key in any part, no key in all parts but one, NaN, infinite or huge maxima.
+The numbers of queries leave a tail after the last full vector, at levels with FMA and without it. With `rows`, the 7
+accumulators of a query are adjacent, and do not fill a vector.
 """
 import array, math, pathlib, random, struct, subprocess, sys
 
@@ -17,25 +18,25 @@ MODULE = """func.func @merge(%ms: tensor<{N}x{Q}xf32>, %ls: tensor<{N}x{Q}xf32>,
   return %r#0, %r#1, %r#2 : tensor<{Q}xf32>, tensor<{Q}xf32>, tensor<{ACC}xf32>
 }}
 """
-NONE, NAN = (-math.inf, 0.0, 0.0), (math.nan, math.nan)  # the state without keys; a sum and accumulators of NaN
+NONE, NAN = (-math.inf, 0.0, 0.0), (math.nan, math.nan)  # the state of no keys; a NaN sum and NaN accumulators
 rng = random.Random(1)
 folder = pathlib.Path(sys.argv[1])
 
 
 def some(max):
-    """A state of keys with this maximum: (max, sum, the size of accumulators)."""
+    """Returns a state with this maximum: (max, sum, the standard deviation of its accumulators)."""
     return max, rng.uniform(0.5, 9), 1.0
 
 
-# The state and the states of n parts of one query.
+# Each function returns n + 1 states of one query: the state that the op updates, and the states of n parts of the keys.
 KINDS = [
     lambda n: [some(rng.gauss(0, 3)) for _ in range(n + 1)],
     lambda n: [NONE] * (n + 1),
-    lambda n: [(-math.inf, 1.0, 0.0)] + [NONE] * n,  # a sum that marks a row without any key
+    lambda n: [(-math.inf, 1.0, 0.0)] + [NONE] * n,  # a sum of 1 without any key
     lambda n: [NONE] * n + [some(3.0)],
     lambda n: [some(-2.0)] + [NONE] * n,
     lambda n: [NONE, (1.0, *NAN)] + [some(2.0)] * (n - 1),
-    lambda n: [some(1.0)] * n + [(-math.inf, *NAN)],  # all scores of the part are NaN
+    lambda n: [some(1.0)] * n + [(-math.inf, *NAN)],  # all scores of the last part are NaN
     lambda n: [(math.nan, *NAN)] + [some(2.0)] * n,  # a sink of NaN
     lambda n: [some(0.0)] * n + [(math.inf, *NAN)],
     lambda n: [NONE] + [some(rng.choice([3e38, -3e38, 3e38])) for _ in range(n)],
@@ -50,7 +51,7 @@ def save(path, shape, values):
 
 
 def compare(levels, n, queries, scale, rows):
-    # The kinds are in another order each time, so that each kind is also in a tail.
+    # The order of the kinds starts at random, so that over all calls queries of any kind are in a tail.
     first = rng.randrange(len(KINDS))
     states = [KINDS[(first + q) % len(KINDS)](n) for q in range(queries)]
     accs = [[[state[part][2] * rng.gauss(0, 1) for state in states] for _ in range(7)] for part in range(n + 1)]

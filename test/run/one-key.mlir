@@ -1,4 +1,5 @@
-// One key, probabilities that are returned, and a bias of heads in its last dimension: two dimensions of its tile have size 1.
+// There is one key, probabilities are returned, and a bias has the heads as its last dimension, so two dimensions of a
+// tile of the bias have size 1.
 // RUN: attn-run %s --reference --schedule=phased | FileCheck %s
 // RUN: attn-run %s --reference --schedule=per-head | FileCheck %s
 // CHECK: output 0: error

@@ -1,5 +1,5 @@
-// A window begins its loops inside a word; a boolean that only the region reads, and one that the mask tests, are right
-// beside it. Then one query of many keys.
+// With a window, loops over keys begin within a word of a packed mask. @region has the window beside a boolean that
+// only the region reads, and beside one that the mask tests; the other function has one query and many keys.
 // RUN: sed -n '/^#q/,/^}/p' %s > %t.region.mlir && attn-run %t.region.mlir --reference
 // RUN: sed -n '/^#s/,/^}/p' %s > %t.query.mlir && attn-run %t.query.mlir --reference
 

@@ -1,5 +1,5 @@
-// Upstream's tiling splits the keys of a step into 4 parts. The mask keeps no pair of the last part. The compiled parts agree
-// with the whole step, and have the same bits for any number of threads.
+// A transform op of MLIR splits the keys of a step into 4 parts. The mask keeps no pair of the last part. The results
+// of the compiled parts agree with those of the whole step, and have the same bits for any number of threads.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/whole.so --dump-stages=%t/stages
 // RUN: attn-run %s --reference --output-dir=%t/whole

@@ -1,10 +1,10 @@
 """run_cases.py PREFIX...: runs each case in cases/ with one of these prefixes, through a shared library of all levels.
 
-Each case runs at each level that this CPU supports, with 1, 2 and 7 workers. Outputs must be within the case's
-tolerance of float64, with NaN and infinities in the same places, and with the same bits for any number of workers. No
-workspace may grow with the square of the sequence, unless probabilities are an output. Nothing may be copied, left
-unread or computed twice. Models are exports of attention modules by torch 2.15; the expected outputs come from running
-the module in float64.
+Each case runs at each ISA level that this CPU supports, with 1, 2 and 7 workers. Outputs must be within the case's
+tolerance of float64 outputs, with NaN and infinities in the same places, and must have the same bits for any number of
+workers. No workspace may grow with the square of the sequence, unless probabilities are an output. The optimization
+report may not list extra work, such as copies, unused results or recomputation. Models are exports of attention modules
+by torch 2.15; the expected outputs come from running the module in float64.
 """
 import array, json, math, pathlib, re, struct, subprocess, sys, tempfile
 
@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def load(path):
-    """(shape, values) of a float32 .npy file."""
+    """Returns (shape, values) of a float32 .npy file."""
     data = pathlib.Path(path).read_bytes()
     (size,) = struct.unpack("<H", data[8:10])
     header = eval(data[10:10 + size].decode(), {"__builtins__": {}}, {"False": False, "True": True})
@@ -23,7 +23,7 @@ def load(path):
 
 
 def difference(got, want, tolerance):
-    """Why `got` is not `want`, or None."""
+    """Returns a text that says how `got` differs from `want`, or None."""
     if got[0] != want[0]:
         return f"shape {got[0]}, expected {want[0]}"
     finite = [abs(w) for w in want[1] if math.isfinite(w)]
@@ -37,8 +37,10 @@ def difference(got, want, tolerance):
 
 
 def quadratic_workspace(manifest):
-    """A level's workspace that has a product of two sequence dimensions, or None. Those are, in every case, symbols
-    among the last two dimensions of an input."""
+    """Returns the workspace formula of a level if it has a product of two sequence dimensions, or None.
+
+    In all cases, sequence dimensions are the symbols among the last two dimensions of an input.
+    """
     for function in json.loads(manifest.read_text())["functions"]:
         sequence = {dim for tensor in function["inputs"] for dim in tensor["shape"][-2:] if isinstance(dim, str)}
         for level in function["levels"]:

@@ -1,7 +1,7 @@
-"""scores.py DIR: compares scores of any size, and equal scores, with float64, at every ISA level that this CPU runs.
+"""scores.py DIR: compares attentions whose scores are huge, tiny or equal with float64, at every level of this CPU.
 
-Queries and keys are small integers times powers of two, so every product is exact in f32 in any order of summation. The
-only error left is that of the softmax, so the tolerance is tight however large the scores are.
+Most queries and keys are small integers times powers of two, so every score is exact in f32 in any order of summation.
+The only error left is that of the softmax, so the tolerance is tight however large the scores are.
 """
 import array, json, math, pathlib, random, struct, subprocess, sys
 
@@ -16,7 +16,7 @@ MODULE = """func.func @forward(%q: tensor<{S}x{D}xf32> {{attn.name = "q"}}, %k: 
   return %o : tensor<{S}x4xf32>
 }}
 """
-LEVELS = []  # those of the libraries
+LEVELS = []  # the ISA levels of the compiled libraries
 rng = random.Random(1)
 
 
@@ -68,7 +68,7 @@ def module(S, K, D, scale, cases):
     print(f"D = {D}, scale {scale:g}: {', '.join(cases)}")
 
 
-# Keys that repeat, in the first tile and in later ones, in whole blocks of rows and in their tails.
+# The 64 keys repeat: the first tile and later tiles have them, and so do full register blocks and their tails.
 few = integers(64, 64)
 keys = few + few + few + few[:7]
 module(50, len(keys), 64, 0.125, {
@@ -81,7 +81,7 @@ module(33, 200, 4, 1.0, {
     "all the lowest float": (one_hot(1.0, 33), one_hot(-FLOAT_MAX, 200), some),
     "one the largest float": (one_hot(1.0, 33), one_hot(0.0, 150) + one_hot(FLOAT_MAX, 1) + one_hot(0.0, 49), some),
     "one zero": (one_hot(1.0, 33), one_hot(-FLOAT_MAX, 150) + one_hot(0.0, 1) + one_hot(-FLOAT_MAX, 49), some),
-    # The maximum grows from tile to tile, by too little for a tile to be computed again.
+    # The maximum grows from tile to tile, but by too little for the kernel to compute a tile again.
     "values of 2^80": (one_hot(1.0, 33), [[k / 16, 0.0, 0.0, 0.0] for k in range(200)], normal(200, 2.0**80)),
 })
 module(9, 20, 4, 2.0**127, {"a huge scale": (integers(9, 4, 2.0**-66), integers(20, 4, 2.0**-66), some[:20])})
@@ -90,8 +90,11 @@ module(9, 200, 4, 2.0**66, {
 
 
 def equal_keys(K, D):
-    """Products that are rounded, of keys that repeat in whole tiles and in tails: their probabilities are equal to the bit. At
-    this size of scores one unit in the last place is some percent of a probability. Values are one at one key each."""
+    """Checks that equal keys have equal probabilities, in full tiles and in tails, although scores are rounded.
+
+    Scores are so large that an error of one unit in the last place changes a probability by several percent. The values
+    are the identity matrix, so the outputs are the probabilities.
+    """
     S = 20
     folder = pathlib.Path(sys.argv[1])
     (folder / "e.mlir").write_text(f"""func.func @forward(%q: tensor<{S}x{D}xf32>, %k: tensor<{K}x{D}xf32>, %v: tensor<{K}x{K}xf32>) -> tensor<{S}x{K}xf32> {{
@@ -116,15 +119,18 @@ def equal_keys(K, D):
         p = array.array("f", (folder / "0.npy").read_bytes()[-4 * S * K:])
         for row, k in ((row, k) for row in range(S) for k in range(len(few), K)):
             first, later = p[row * K + k % len(few)], p[row * K + k]
-            # Later keys rescale the sums of the weights of earlier keys.
+            # The tolerance is not 0, because a later tile may rescale the output that earlier keys contributed to.
             if abs(first - later) > 1e-6:
                 sys.exit(f"{K} keys, D = {D}, {level}: {first} of key {k % len(few)}, {later} of its equal {k}")
     print(f"{K} keys, D = {D}: equal")
 
 
 def returned_probabilities():
-    """Both passes over the keys compute the same scores for large head sizes: even if one unit in the last place of a score
-    changes a probability by a tenth, the returned probabilities add up to 1."""
+    """Checks that returned probabilities add up to 1 for a large head size.
+
+    The kernel computes the scores twice: first for the maximum and the sum, then for the probabilities. Both times must
+    round equally, because one unit in the last place of a score changes a probability by about a tenth here.
+    """
     S, K, D = 20, 150, 256
     folder = pathlib.Path(sys.argv[1])
     (folder / "p.mlir").write_text(f"""func.func @forward(%q: tensor<{S}x{D}xf32>, %k: tensor<{K}x{D}xf32>) -> tensor<{S}x{K}xf32> {{

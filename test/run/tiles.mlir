@@ -2,7 +2,7 @@
 // RUN: %python %S/count_tiles.py %t.so --threads=1
 // RUN: %python %S/count_tiles.py %t.so --threads=3
 
-// The statistics of a call: a causal mask skips most tiles above the diagonal.
+// The statistics of a call count the tiles above the diagonal that a causal mask skips.
 #q = affine_map<(h, q, k, d, e) -> (h, q, d)>
 #k = affine_map<(h, q, k, d, e) -> (h, k, d)>
 #v = affine_map<(h, q, k, d, e) -> (h, k, e)>

@@ -1,4 +1,4 @@
-// In-out arguments that several tasks write, and whose new elements are read later.
+// Several tasks write to an in-out argument, and later ops read its new elements.
 // RUN: attn-run %s --entry=rows --reference
 // RUN: attn-run %s --entry=read_on --dim=n=200 --reference
 // RUN: attn-run %s --entry=product --reference
@@ -13,7 +13,7 @@ func.func @rows(%x: tensor<200x8xf32>, %state: tensor<200x8xf32> {attn.in_out = 
   return %new : tensor<200x8xf32>
 }
 
-// The tasks of another result read the old elements, and the new ones.
+// Another result reads the old elements of %state and the new elements.
 func.func @read_on(%x: tensor<?x8xf32> {attn.name = "x", attn.dims = ["n", ""]},
                    %state: tensor<?x8xf32> {attn.name = "state", attn.in_out = 0, attn.dims = ["n", ""]})
     -> (tensor<?x8xf32>, tensor<?x8xf32>) attributes {attn.symbols = [#attn.symbol<"n", 0 to 512>]} {
@@ -26,7 +26,7 @@ func.func @read_on(%x: tensor<?x8xf32> {attn.name = "x", attn.dims = ["n", ""]},
   return %new, %y : tensor<?x8xf32>, tensor<?x8xf32>
 }
 
-// Each element needs whole rows and columns of the old ones.
+// Each new element depends on a whole row and a whole column of old elements.
 func.func @product(%state: tensor<200x200xf32> {attn.in_out = 0}) -> tensor<200x200xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<200x200xf32>

@@ -1,4 +1,4 @@
-// Views in front of an op and behind it, in places that change what the op reads or writes in memory.
+// Views of the operands or the result of an op change which memory the op reads or writes.
 // RUN: attn-run %s --entry=joined_twice --reference
 // RUN: attn-run %s --entry=joined_turned --dim=n=5 --reference
 // RUN: attn-run %s --entry=slice_in_a_row --reference
@@ -10,7 +10,7 @@
 // RUN: attn-run %s --entry=attention_turned --reference
 // RUN: attn-run %s --entry=attention_turned --reference --schedule=whole-scores
 
-// The result of a join is joined again, twice.
+// The result of a concatenation occurs twice in another concatenation.
 func.func @joined_twice(%x: tensor<4x4xf32>) -> tensor<24x4xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
   %y = linalg.exp ins(%x : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -19,7 +19,7 @@ func.func @joined_twice(%x: tensor<4x4xf32>) -> tensor<24x4xf32> {
   return %d : tensor<24x4xf32>
 }
 
-// A part of unknown size is computed in tasks, for its place and for another op.
+// Tasks compute a part %t of dynamic size, which the concatenation and another op read.
 func.func @joined_turned(%x: tensor<?x4xf32> {attn.name = "x", attn.dims = ["n", ""]})
     -> (tensor<12x?xf32> {attn.name = "out", attn.dims = ["", "n"]}) attributes {attn.symbols = [#attn.symbol<"n", 0 to 64>]} {
   %c0 = arith.constant 0 : index
@@ -31,7 +31,7 @@ func.func @joined_turned(%x: tensor<?x4xf32> {attn.name = "x", attn.dims = ["n",
   return %c : tensor<12x?xf32>
 }
 
-// Half of each row, collapsed to one row.
+// Halves of rows are collapsed to one row.
 func.func @slice_in_a_row(%x: tensor<4x6xf32>) -> tensor<12xf32> {
   %s = tensor.extract_slice %x[0, 3] [4, 3] [1, 1] : tensor<4x6xf32> to tensor<4x3xf32>
   %v = tensor.collapse_shape %s [[0, 1]] : tensor<4x3xf32> into tensor<12xf32>
@@ -40,7 +40,7 @@ func.func @slice_in_a_row(%x: tensor<4x6xf32>) -> tensor<12xf32> {
   return %y : tensor<12xf32>
 }
 
-// One element of the last dimension is selected, and a task has one element of the first dimension.
+// A slice selects one element of the last dimension, and a task has one element of the first dimension.
 func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
   %s = tensor.extract_slice %x[0, 0, 0, 1] [4, 5, 6, 1] [1, 1, 1, 1] : tensor<4x5x6x2xf32> to tensor<4x5x6xf32>
   %e = tensor.empty() : tensor<4x5x6xf32>
@@ -48,7 +48,7 @@ func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
   return %y : tensor<4x5x6xf32>
 }
 
-// The elements of a row are not adjacent.
+// A softmax of rows whose elements are not adjacent.
 func.func @softmax_of_steps(%x: tensor<5x60xf32>) -> tensor<5x20xf32> {
   %s = tensor.extract_slice %x[0, 1] [5, 20] [1, 3] : tensor<5x60xf32> to tensor<5x20xf32>
   %e = tensor.empty() : tensor<5x20xf32>
@@ -56,7 +56,7 @@ func.func @softmax_of_steps(%x: tensor<5x60xf32>) -> tensor<5x20xf32> {
   return %y : tensor<5x20xf32>
 }
 
-// The results are transposed to columns, as for a convolution.
+// The rows of the result are transposed to columns, as for a convolution.
 func.func @attention_turned(%q: tensor<2x40x8xf32>, %k: tensor<2x19x8xf32>, %v: tensor<2x19x7xf32>) -> tensor<2x7x40xf32> {
   %e = tensor.empty() : tensor<2x40x7xf32>
   %o = attn.attention ins(%q, %k, %v : tensor<2x40x8xf32>, tensor<2x19x8xf32>, tensor<2x19x7xf32>) outs(%e : tensor<2x40x7xf32>)
@@ -68,7 +68,7 @@ func.func @attention_turned(%q: tensor<2x40x8xf32>, %k: tensor<2x19x8xf32>, %v: 
   return %t : tensor<2x7x40xf32>
 }
 
-// A product starts from a bias with dimensions of size 1, in the tasks of the product.
+// The init of a product is a bias with dimensions of size 1, which the tasks of the product broadcast.
 func.func @bias_of_one_row(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %b: tensor<1x1x7xf32>) -> tensor<4x5x7xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4x5x7xf32>
@@ -87,7 +87,7 @@ func.func @bias_of_one_row(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %b: ten
   return %p : tensor<4x5x7xf32>
 }
 
-// A table computed from positions is read at other positions than the scores: one of its rows, two columns further.
+// The scores get one row of a computed table, which is read two columns after the position of the key.
 func.func @bias_from_table(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>) -> tensor<2x5x4xf32> {
   %zero = arith.constant 0.0 : f32
   %te = tensor.empty() : tensor<8x9xf32>

@@ -64,12 +64,13 @@ TEST_F(AllocatorTest, IsUsedForEverything) {
   int64_t before = counts.blocks;
   ASSERT_EQ(arguments.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
   arguments.expectResult();
-  EXPECT_EQ(counts.blocks, before + 1); // the workspace, which is kept
-  // One block each for a library, a function and a pool; for weights: the handle, its content and the packed tensors.
+  EXPECT_EQ(counts.blocks, before + 1); // the workspace, which the function keeps for the next call
+  // The library, the function and the pool have one block each. Weights have three: the handle, its content and the
+  // packed tensors.
   EXPECT_EQ(before, 6);
 }
 
-/// `message` with every number replaced by #.
+/// Returns `message` with every number replaced by #.
 std::string withoutNumbers(const std::string &message) {
   return std::regex_replace(message, std::regex("[0-9]+"), "#");
 }
@@ -156,7 +157,7 @@ TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
                       }));
 }
 
-// Another process that writes the file in place may truncate it while it is read.
+// Another process may truncate the file while the runtime reads it.
 TEST_F(AllocatorTest, FileIsCutOffMeanwhile) {
   std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-cut";
   ASSERT_EQ(attn_set_allocator(&allocator), ATTN_OK) << attn_last_error();

@@ -105,7 +105,7 @@ TEST_F(CallTest, CallersWorkspace) {
 
 TEST_F(CallTest, CallersWorkspaceNeedsNoSystemCall) {
   if (underThreadSanitizer)
-    GTEST_SKIP() << "it has a thread of its own, which outlives SYS_exit";
+    GTEST_SKIP() << "ThreadSanitizer has a thread of its own, which outlives SYS_exit";
   Workspace workspace(64 + 192);
   attn_call_options options = callOptions();
   options.workspace = workspace.data;
@@ -225,7 +225,7 @@ TEST_F(CallTest, OwnParallelFor) {
   int64_t loops = 0;
   options.pool = &loops;
   options.workers = 2;
-  // Backwards, and on both workers in turn.
+  // Run the tasks from the last to the first, and on both workers in turn.
   options.parallel_for = [](void *pool, attn_task_fn task, void *context, int64_t count) {
     ++*static_cast<int64_t *>(pool);
     while (count--)

@@ -281,7 +281,7 @@ TEST_F(CheckTest, LongValues) {
   EXPECT_EQ(half.elements[0], 4.5f);
 }
 
-// A bound in the tables of a library must not make the check read beyond the memory of an argument.
+// A library may be wrong and have a bound for an argument of a small type. The check must not read beyond the argument.
 TEST_F(CheckTest, BoundOfAnotherType) {
   Function bounded = createFunction(library.get(), "bounded");
   Tensor<int8_t> mask({3});

@@ -8,7 +8,8 @@
 #define ATTN_TEST_FIXTURE_H
 
 #include "attn.hpp"
-// Included after attn.hpp to test that this works. The runtime itself is built with its own structs.
+// Included after attn.hpp, to test that this compiles. The runtime itself is built with the structs that attn.h
+// declares.
 #include <dlpack/dlpack.h>
 
 #include <gtest/gtest.h>
@@ -137,13 +138,13 @@ struct ForwardArguments {
   }
 };
 
-/// forward with its weights and arguments.
+/// A test of `forward`, with its weights and arguments.
 struct ForwardTest : testing::Test, ForwardArguments {
   Library library = linkedLibrary();
   Function forward = createFunction(library.get(), "forward");
   Weights weights = createWeights(forward.get());
 
-  /// The call is refused with this message, and no output is written.
+  /// Checks that the call fails with this message and writes no output.
   void expectRefused(attn_status status, const std::string &message,
                      const attn_call_options *options = nullptr) {
     EXPECT_EQ(call(forward.get(), weights.get(), options), status);

@@ -52,7 +52,7 @@ const char *const levels[] = {"of-another-cpu", "x86-64-v4-bf16", "x86-64-v4",
                               "x86-64-v3",      "x86-64-v2",      "x86-64"};
 const std::string names = "of-another-cpu, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64-v2, x86-64";
 
-/// Whether this CPU supports `level`, according to the run-time support of the C++ compiler.
+/// Returns whether this CPU supports `level`, according to the run-time support of the C++ compiler.
 bool compilerSays(const std::string &level) {
   if (level == "x86-64-v4-bf16")
     return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512bf16");

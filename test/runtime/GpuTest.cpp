@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The driver is that of test/ptx/Driver.cpp, which records the calls; kernels do nothing. GpuTest.NoDriver runs without it.
+// The GPU driver is test/ptx/Driver.cpp, which records the calls; kernels do nothing. GpuTestWithout.NoDriver runs
+// without that driver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +17,7 @@
 
 namespace {
 
-/// What the kernel scale_0 gets.
+/// The argument of kernel scale_0.
 struct Context {
   const void *x;
   void *y;
@@ -48,8 +49,8 @@ const attn_variant_info variants[] = {
      ".visible .entry scale_0(...)"},
     {"any", "", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr},
 };
-/// The context that kernel box_0 gets. It contains the descriptor of the input, from which the kernel copies 16 rows at a
-/// time.
+/// The argument of kernel box_0. It contains the descriptor (tensor map) of the input, from which the kernel copies 16
+/// rows at a time.
 struct BoxContext {
   int64_t size;
   const void *allocated, *aligned;
@@ -136,7 +137,7 @@ protected:
     return attn_call(function, weights, &in, 1, &out, 1, &options);
   }
 
-  /// The calls of the driver since the last look, by name.
+  /// Returns the calls of the driver since this function or resetLog() was last called: their names, or whole lines.
   std::vector<std::string> calls(bool withDetails = false) {
     std::ifstream file(log);
     std::vector<std::string> lines;
@@ -235,7 +236,8 @@ TEST_F(GpuTest, TwoContexts) {
   ASSERT_EQ(call(function.get(), weights.get()), ATTN_OK);
   names = calls();
   EXPECT_EQ(std::count(names.begin(), names.end(), "cuModuleLoadData"), 0);
-  // The driver frees what is in a context with it. What a new context at the same address has is not touched.
+  // The driver frees the modules and the memory of a context that is destroyed. The runtime must not free them again: a
+  // new context may have the same address.
   ASSERT_EQ(destroyContext(other), 0);
   void *next = nullptr;
   ASSERT_EQ(createContext(&next, 0, 0), 0);
@@ -274,7 +276,7 @@ TEST_F(GpuTest, Levels) {
   setenv("ATTN_FAKE_CAPABILITY", "90", 1);
   ASSERT_EQ(create(function), ATTN_OK);
   EXPECT_STREQ(attn_function_level(function.get()), "sm_90a");
-  setenv("ATTN_FAKE_CAPABILITY", "120", 1); // code with a letter runs on no later GPU
+  setenv("ATTN_FAKE_CAPABILITY", "120", 1); // code for sm_90a, with a letter, runs on no later GPU
   ASSERT_EQ(create(function), ATTN_OK);
   EXPECT_STREQ(attn_function_level(function.get()), "sm_80");
   setenv("ATTN_FAKE_CAPABILITY", "75", 1);
@@ -391,7 +393,7 @@ TEST_F(GpuTest, TensorMaps) {
   calls();
   ASSERT_EQ(box.run(function.get()), ATTN_OK) << attn_last_error();
   EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuTensorMapEncodeTiled", "cuLaunchKernel"}));
-  ASSERT_EQ(box.run(function.get()), ATTN_OK); // the map is kept
+  ASSERT_EQ(box.run(function.get()), ATTN_OK); // the runtime keeps the tensor map
   EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuLaunchKernel"}));
   box.shape[0] = 10;
   ASSERT_EQ(box.run(function.get()), ATTN_OK);
@@ -399,7 +401,7 @@ TEST_F(GpuTest, TensorMaps) {
   box.boxes.data = box.memory + 64;
   ASSERT_EQ(box.run(function.get()), ATTN_OK);
   EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuTensorMapEncodeTiled", "cuLaunchKernel"}));
-  box.shape[0] = 0; // the driver refuses such a tensor, and the kernel does not read it
+  box.shape[0] = 0; // an empty tensor needs no map; the driver would refuse to make one
   ASSERT_EQ(box.run(function.get()), ATTN_OK);
   EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuLaunchKernel"}));
 }

@@ -80,7 +80,7 @@ TEST(LibraryTest, NotALibrary) {
   expectLoadRefused(__FILE__, "library '" __FILE__ "': expected a shared library, got: ");
 }
 
-// A library that is truncated anywhere is refused, unless it still contains everything that is loaded.
+// A library that is truncated anywhere is refused, unless it still has all bytes that are loaded.
 TEST(LibraryTest, Truncated) {
   std::ifstream file(KERNEL_LIBRARY, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

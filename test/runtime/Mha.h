@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For programs that call the layer from several threads while its objects change. Contains sets of
-// weights, the result for each set in double, and a call that stops in the middle.
+// This header is for programs that call the layer from several threads while its objects change. It contains sets of
+// weights, the result for each set in double, and a call that pauses in the middle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ inline std::vector<float> randomInput() {
   return randomFloats(kBatch * kRows * kWidth, generator);
 }
 
-/// y = x w^T + b, rows of `width` values.
+/// Returns x w^T + b. The rows of x have kWidth values.
 inline std::vector<double> project(const std::vector<double> &x, const std::vector<float> &w,
                                    const std::vector<float> &b) {
   std::vector<double> y(x.size() / kWidth * b.size());
@@ -84,7 +84,7 @@ struct WeightSet {
     return weights;
   }
 
-  /// The result of examples/multi_head_attention.py, computed in double.
+  /// Returns the result of examples/multi_head_attention.py, computed in double.
   std::vector<double> answer(const std::vector<float> &input) const {
     std::vector<double> x(input.begin(), input.end()), merged(input.size());
     std::vector<double> projected = project(x, qkv, qkvBias);
@@ -129,7 +129,7 @@ public:
     check(attn_call(layer, weights, inputs, 1, outputs, 1, options));
   }
 
-  /// Whether the last call gave this result.
+  /// Returns whether the last call gave this result.
   bool got(const std::vector<double> &answer) const {
     for (size_t i = 0; i < out.size(); ++i)
       if (!(std::fabs(out[i] - answer[i]) < 1e-5))

@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Counts the tasks of a loop. `inside` detects two tasks on one worker at the same time.
+/// A loop in a pool. `runs` counts the runs of each task; `inside` detects two tasks on one worker at the same time.
 struct Loop {
   int64_t workers;
   std::vector<std::atomic<int>> runs;
@@ -64,7 +64,8 @@ TEST(PoolTest, EveryIndexOnce) {
   }
 }
 
-/// The first index of each thread that takes part. No thread ends this index before `workers` threads have begun.
+/// Runs a loop in which each thread waits in its first task until `workers` threads have begun. Returns the index of
+/// the first task of each thread.
 std::map<std::thread::id, int64_t> firstIndices(attn_pool *pool, int64_t count, int64_t workers) {
   Loop loop(count, workers);
   std::mutex mutex;
@@ -208,7 +209,7 @@ template <typename Body> bool inChild(Body body) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// A loop that only several threads can finish.
+/// Runs a loop that one thread alone cannot finish. Returns whether all its tasks ran.
 bool runsInParallel(attn_pool *pool) {
   Loop loop(2, 3);
   std::atomic<int> arrived{0};
@@ -223,7 +224,7 @@ bool runsInParallel(attn_pool *pool) {
 
 TEST(PoolTest, RemadeAfterFork) {
   if (underThreadSanitizer)
-    GTEST_SKIP() << "it cannot follow threads of a forked child";
+    GTEST_SKIP() << "ThreadSanitizer cannot follow threads of a forked child";
   Pool pool = createPool(3);
   ASSERT_TRUE(runsInParallel(pool.get()));
   EXPECT_TRUE(inChild([&] {
@@ -245,7 +246,7 @@ TEST(PoolTest, ReleasedUnusedAfterFork) {
 
 TEST(PoolTest, ForkedWhileAnotherThreadHasALoop) {
   if (underThreadSanitizer)
-    GTEST_SKIP() << "it cannot follow threads of a forked child";
+    GTEST_SKIP() << "ThreadSanitizer cannot follow threads of a forked child";
   Pool pool = createPool(3);
   std::atomic<bool> begun{false}, end{false};
   std::thread other([&] {
@@ -280,15 +281,15 @@ TEST(PoolTest, RefusesCounts) {
   EXPECT_EQ(pool, nullptr);
 }
 
-// Threads need address space for their stacks.
+// A process without address space for stacks cannot start threads.
 TEST(PoolTest, NoThreads) {
   if (underSanitizer)
-    GTEST_SKIP() << "it takes more address space than any limit";
+    GTEST_SKIP() << "a sanitizer takes more address space than any limit";
   EXPECT_TRUE(inChild([] {
     rlimit limit = {1, 1};
     setrlimit(RLIMIT_AS, &limit);
     attn_pool *pool = nullptr;
-    // The system keeps and reuses the stacks of threads that ended.
+    // The C library keeps some stacks of threads that ended, and reuses them: only a large number of threads fails.
     return attn_pool_create(1000, &pool) == ATTN_ERROR_RESOURCE && !pool &&
            std::string(attn_last_error()).find("attn_pool_create: expected 999 threads, got ") == 0;
   }));

@@ -35,7 +35,7 @@ struct WeightsFileTest : ForwardTest {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// A safetensors file with this header, and with the weights of createWeights as its data.
+  /// Returns a safetensors file with this header, and with the weights of createWeights as its data.
   static std::string safetensors(const std::string &header) {
     float data[] = {1, 2, 3, 4, 5, 6, 7, 8};
     std::string bytes;
@@ -232,7 +232,7 @@ TEST_F(WeightsFileTest, Unwritable) {
 
 TEST_F(WeightsFileTest, NoAddressSpace) {
   if (underSanitizer)
-    GTEST_SKIP() << "it takes more address space than any limit";
+    GTEST_SKIP() << "a sanitizer takes more address space than any limit";
   write(std::string(1 << 20, ' '));
   rlimit before, limit;
   getrlimit(RLIMIT_AS, &before);
@@ -251,8 +251,8 @@ TEST_F(WeightsFileTest, MisalignedInTheFile) {
                     "'scale' expected data aligned to 4 bytes in the file, got byte 2");
 }
 
-// Many threads save at once, beside temporary files that other processes left. The result is the file of
-// one of the threads, and no temporary file stays.
+// Several threads save to one path at the same time, in a folder in which an earlier process of the same id left
+// temporary files. The path then has the file of one of the threads, and the threads leave no temporary file.
 TEST_F(WeightsFileTest, SavedByMany) {
   std::string left = path + "." + std::to_string(getpid()) + "-";
   for (int i = 0; i < 300; i += 2)

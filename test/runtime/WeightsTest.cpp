@@ -151,7 +151,7 @@ TEST_F(WeightsTest, Described) {
   EXPECT_NE(other.source_hash, info.source_hash);
 }
 
-/// Weights with which forward computes residual + value in the rows within the lengths.
+/// Returns weights with which forward computes residual + value in the rows within the lengths.
 Weights constantWeights(const attn_function *function, float value) {
   Tensor<float> scale({4}, 0), bias({4}, value);
   const char *names[] = {"scale", "bias"};
@@ -161,7 +161,7 @@ Weights constantWeights(const attn_function *function, float value) {
   return Weights(weights);
 }
 
-/// The value of constantWeights that all rows of an output come from, or NaN if there is no single one.
+/// Returns the value of constantWeights with which all rows of the output were computed, or NaN if rows differ.
 float valueOf(const ForwardArguments &arguments) {
   float value = arguments.y.elements[5 * 4] - 0.5f; // row 0 of batch 1, whose length is 1
   int64_t rows = arguments.x.shape[1];
@@ -193,7 +193,7 @@ TEST_F(WeightsTest, SwapRefused) {
                "attn_weights_swap: expected two different handles of weights, got one twice");
 }
 
-// Each call sees one set of weights, and never a set that attn_weights_swap has returned: the test releases such a set
+// Each call reads one set of weights, and no set that attn_weights_swap has handed back: the test releases such a set
 // at once.
 TEST_F(WeightsTest, SwappedWhileCalled) {
   Weights shared = constantWeights(forward.get(), 0);
@@ -207,7 +207,7 @@ TEST_F(WeightsTest, SwappedWhileCalled) {
       for (float last = 0; !stop; ++calls) {
         bool ok = own.call(forward.get(), shared.get()) == ATTN_OK;
         float value = valueOf(own);
-        // `value` is the number of the swap. Later calls of a thread must see weights of the same or a later swap.
+        // `value` is the number of the swap. Later calls of a thread must read weights of the same or a later swap.
         wrong += !ok || !(value >= last);
         last = value;
       }

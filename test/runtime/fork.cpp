@@ -17,7 +17,7 @@
 
 constexpr int kCallers = 3, kWorkers = 3, kForks = 20;
 
-/// An index of a loop. It ends only after every index has started, each on its own thread.
+/// A task of a loop of kWorkers tasks. It ends only after every task has started, each on its own thread.
 void meet(void *met, int64_t, int64_t) {
   auto *count = static_cast<std::atomic<int64_t> *>(met);
   ++*count;
@@ -25,7 +25,8 @@ void meet(void *met, int64_t, int64_t) {
     std::this_thread::yield();
 }
 
-/// Ends the child process: with 0 if all is right, by a signal if it waits for a thread of the parent.
+/// Calls the layer in the child process, and exits with 0 if everything is right. If the child waits for a thread of
+/// the parent, SIGALRM ends it.
 [[noreturn]] void runChild(attn_function *layer, const attn_weights *weights, attn_pool *pool,
                            Caller &caller, const std::vector<double> &answer) {
   alarm(20);
@@ -44,7 +45,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: fork mha.so\n");
     return 1;
   }
-  alarm(60); // if a promise is broken, threads may wait for each other forever
+  alarm(60); // because of a bug, threads may wait for each other forever
   attn_library *library;
   attn_function *layer;
   attn_pool *pool;
@@ -84,7 +85,7 @@ int main(int argc, char **argv) {
       }
     });
 
-  int right = 0, status = 0; // of the last child
+  int right = 0, status = 0; // the number of right children, and the status of the last child
   while (right < kForks) {
     pid_t child = fork();
     if (!child)

@@ -5,12 +5,11 @@
 //   forward(x [B, S, 4], residual [B, S, 4], lengths i32 [B] in [0, S]) with scale [4], bias [4]:
 //     y [B, S, 4] = x * scale + bias + residual where s < lengths[b], else 0;  total [B] = sum of y
 //   halve(ids i64 [N] in [0, 9]): y [N] = ids / 2
-//   sized(a [A], b [B]) where A != B and more: y [2*A - B] = 0, 1, ..
+//   sized(a [A], b [B]), if A != B and another condition on A and B holds: y [2*A - B] = 0, 1, ..
+//   append(row [4], at i64 [1] in [0, 7], cache [8, 4] in-out, sums [8] in-out):
+//     y [4] = cache[at];  then cache[at] = row;  sums[at] += sum of row
 //
-//   append(row [4], at i64 [1] in [0, 7], cache [8, 4] in-out, sums [8] in-out): y [4] = cache[at] before it is row,
-//     whose sum is added to sums[at]
-//
-// forward exists at every level, with embedded weights; the lowest level has its own packed layout.
+// forward exists at every level, with embedded weights. The lowest level has its own layout of packed weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +40,7 @@ static inline void forward_row(const attn_kernel_call *call, int64_t b, int64_t 
   for (int64_t i = 0; i < rows * 4; ++i)
     total += y[i] = row[i];
   ((float *)call->workspace)[b] = total;
-  // Counts rows as if they were tiles.
+  // Each row counts as a tile.
   call->tiles[worker].run += length;
   call->tiles[worker].skipped += rows - length;
 }
@@ -97,7 +96,7 @@ static void count(const attn_kernel_call *call) {
 }
 
 static void halve_workspace(const int64_t *dims, int64_t bytes[2]) {
-  // For one size, more bytes than any machine has.
+  // For size 1000, the workspace is larger than any memory.
   bytes[0] = dims[0] == 1000 ? INT64_MAX : 0;
   bytes[1] = 0;
 }
@@ -165,7 +164,7 @@ static const attn_tensor_info forward_outputs[] = {{"y", bsc, 3, FLOAT},
 static const attn_tensor_info forward_weights[] = {{"scale", c, 1, FLOAT}, {"bias", c, 1, FLOAT}};
 static const attn_tensor_info halve_inputs[] = {
     {"ids", first, 1, 0, 64, .bounded = 1, .bound = FIXED(9)}};
-// No compiler writes this.
+// attnc never writes a bound for an 8-bit type.
 static const attn_tensor_info bounded_inputs[] = {
     {"mask", first, 1, 0, 8, .bounded = 1, .bound = FIXED(9)}};
 static const attn_tensor_info bounded_weights[] = {
@@ -182,7 +181,7 @@ static const attn_dim_info second[] = {SYMBOL(1)}, third[] = {SYMBOL(2)};
 static const attn_tensor_info sized_inputs[] = {{"a", first, 1, FLOAT}, {"b", second, 1, FLOAT}};
 static const attn_tensor_info sized_outputs[] = {{"y", third, 1, FLOAT}};
 
-/// The end of a variant for CPUs: kDLCPU, no kernels.
+/// The last fields of a variant for CPUs: the device type kDLCPU, and no kernels.
 #define CPU 1, 0, NULL, NULL
 #define VARIANT(level, features)                                                                   \
   {                                                                                                \
@@ -249,13 +248,13 @@ static const attn_function_info functions[] = {
      NULL},
     {"sized", 2, 1, 0, COUNT(sized_symbols), 1, 0, sized_inputs, sized_outputs, NULL, sized_symbols,
      sized_variants, NULL},
-    // The symbol of this function is a size of the output only.
+    // The symbol of this function is a size of its output, but not of an input.
     {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants, NULL},
     {"bounded", 1, 1, 0, 1, 1, 0, bounded_inputs, halve_outputs, NULL, halve_symbols,
      halve_variants, NULL},
     {"bounded_weights", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
      halve_symbols, packed_halve_variants, NULL},
-    // No compiler writes this: 10 is beyond the bound.
+    // attnc would not write this library: the embedded weight 10 is above the bound 9.
     {"bounded_embedded", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
      halve_symbols, packed_halve_variants, bounded_embedded},
     {"append", 4, 1, 0, 0, 1, 0, append_inputs, append_outputs, NULL, NULL, append_variants, NULL},

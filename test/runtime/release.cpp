@@ -4,10 +4,10 @@
 //
 //   release mha.so PACKED [misuse]
 //
-// The layer is examples/models/mha.pt2. Weights are released right after a swap returns that began
-// in the middle of a call, and right after a call in a pool, whose workers may still be awake.
-// Every other set is mapped from the file PACKED, which this program writes. With `misuse` weights
-// are released during a call, which attn.h forbids: a sanitizer must report it.
+// The layer is examples/models/mha.pt2. The program releases weights right after the end of a swap that began during a
+// call, and right after a call in a pool, whose workers may still be awake. Every second set of weights is mapped from
+// the file PACKED, which this program writes. With `misuse`, it releases weights during a call, which attn.h forbids: a
+// sanitizer must report this.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: release mha.so PACKED [misuse]\n");
     return 1;
   }
-  alarm(60); // if a promise is broken, threads may wait for each other forever
+  alarm(60); // because of a bug, threads may wait for each other forever
   attn_library *library;
   attn_function *layer;
   attn_pool *pool, *pausePool;
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
   attn_weights *shared = sets[1].pack(layer);
   check(attn_weights_save(shared, argv[2]));
   for (int i = 1; i <= kSwaps; ++i) {
-    // A call with set `i`, stopped in the middle.
+    // A call with set `i` pauses in the middle.
     Pause pause(pausePool);
     std::thread paused([&, i] {
       Caller caller(x);
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
       wrong += !caller.got(answers[i % 2]);
     });
     pause.awaitStop();
-    // A swap to the next set; the stopped call must keep its own set.
+    // Swap to the next set. The paused call must keep its own set.
     std::thread swapper([&, i] {
       attn_weights *next;
       if (i % 2)

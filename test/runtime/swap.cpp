@@ -4,9 +4,9 @@
 //
 //   attn-swap-test mha.so SECONDS
 //
-// The layer is examples/models/mha.pt2. Each result must be that of one of two sets of weights,
-// computed here in double; a mixture of both sets gives a very different result. The callers share a
-// pool: a call that finds the pool busy runs on its own thread.
+// The layer is examples/models/mha.pt2. Each result must be that of one of two sets of weights, computed here in
+// double. A mixture of both sets would give a very different result. The callers share a pool: a call that finds the
+// pool busy runs on its own thread.
 //
 //===----------------------------------------------------------------------===//
 

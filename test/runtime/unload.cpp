@@ -4,10 +4,10 @@
 //
 //   unload mha.so
 //
-// The layer is examples/models/mha.pt2. The main thread releases the library, its function and its
-// weights, in each order, while other threads call through functions and weights of their own; one
-// is in the middle of a call. These threads then release theirs, in either order and at the same
-// time. The last release unloads the library.
+// The layer is examples/models/mha.pt2. Every thread has its own function and weights. The main thread releases its
+// function, its weights and the library, in each order, while other threads make calls; one of these calls is paused in
+// the middle. The other threads then release their functions and weights, in either order and at the same time. The
+// last release unloads the library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: unload mha.so\n");
     return 1;
   }
-  alarm(60); // if a promise is broken, threads may wait for each other forever
+  alarm(60); // because of a bug, threads may wait for each other forever
   attn_pool *pool;
   check(attn_pool_create(2, &pool));
   std::vector<float> x = randomInput();

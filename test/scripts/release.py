@@ -1,4 +1,6 @@
-"""release.py FOLDER: makes a repository of FOLDER, which has what scripts/release --check reads, and checks versions.
+"""release.py FOLDER: tests scripts/release --check on versions that it commits to a Git repository in FOLDER.
+
+FOLDER holds copies of the files that scripts/release --check reads.
 """
 import pathlib
 import re
@@ -21,10 +23,10 @@ def edit(path, pattern, text):
 
 
 def commit(version, news):
-    """Commits a version: its number, its date and its news."""
+    """Commits a version: the number, the date and the section of CHANGELOG.md with the text `news`."""
     edit("runtime/cmake/Version.cmake", r"version [0-9.]+\)", f"version {version})")
     edit("CITATION.cff", r"^version: .*\ndate-released: .*", f"version: {version}\ndate-released: 2031-02-03")
-    # libattn.so.2 in an earlier section does not count.
+    # The earlier section names libattn.so.2. Only the first section counts.
     sections = f"## {version} (2031-02-03)\n\n{news}\n\n## 1.3.0 (2031-01-01)\n\nlibattn.so.2\n"
     (ROOT / "CHANGELOG.md").write_text(f"# Changes\n\n{sections}")
     git("add", ".")
@@ -32,7 +34,7 @@ def commit(version, news):
 
 
 def check(version, *texts, passes=False):
-    """Runs scripts/release --check, whose output must contain the texts."""
+    """Runs scripts/release --check, whose output must contain all `texts`, and which must succeed if `passes`."""
     result = subprocess.run([ROOT / "scripts/release", "--check", version], capture_output=True, text=True)
     output = result.stdout + result.stderr
     assert passes == (result.returncode == 0) and all(text in output for text in texts), (version, texts, output)
@@ -55,7 +57,7 @@ def cases():
     check("1.4.0", "there is no earlier version", passes=True)
     git("tag", "v1.4.0")
 
-    # Structs with a size grow at their end, and functions, options and fields are added.
+    # A patch version may add functions, options, and fields at the end of a struct that has a `size` field.
     edit("runtime/attn.h", "^} attn_call_options;", "  void *more;\n} attn_call_options;")
     edit("runtime/attn.h", "^ATTN_API const char .attn_version", "ATTN_API int attn_more(void);\n\\g<0>")
     edit("runtime/error.c", r"\Z", "int attn_more(void) { return 0; }\n")
@@ -66,7 +68,7 @@ def cases():
     commit("1.4.0", "Earlier.")
     check("1.4.0", "expected no tag v1.4.0, or one of this commit")
 
-    # Another struct has no size.
+    # attn_dim has no `size` field, so it may not grow.
     edit("runtime/attn.h", "^} attn_dim;", "  int64_t more;\n} attn_dim;")
     commit("1.4.2", "A field of attn_dim.")
     check("1.4.2", "data member insertion:", "'int64_t more'",
@@ -80,7 +82,7 @@ def cases():
     check("1.5.0", "libattn.so.1: not kept, as CHANGELOG.md says", passes=True)
     git("tag", "v1.5.0")
 
-    # A function, an option and a field that are gone, and libraries of another ABI version.
+    # The next version removes a function, an option and a field of the report, and changes ATTN_ABI_VERSION.
     edit("runtime/attn.h", "^ATTN_API void attn_pool_release", "ATTN_API void attn_pool_free")
     edit("runtime/pool.c", "^void attn_pool_release", "void attn_pool_free")
     edit("runtime/attn_kernel.h", "ATTN_ABI_VERSION .*", "ATTN_ABI_VERSION 99")

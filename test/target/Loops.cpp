@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The second family beside that of CPUs. It shares no decision with it: attentions are unfused, products have no
-// register blocks and read weights where they are, tasks are loops of their function, and code consists of plain loops.
-// This file adds the family to the tools that it is linked with; no file outside this folder knows it.
+// This family of targets decides everything in another way than the family of CPUs: attentions are unfused, products
+// have no register blocks and do not pack weights, tasks are sequential loops in their function, and code consists of
+// scalar loops. This file adds the family to the tools that are linked with it. No file outside this folder mentions
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,7 +92,7 @@ static void addPassesTo(StringRef stage, OpPassManager &level) {
   if (stage == "bufferize") {
     level.addNestedPass<func::FuncOp>(createForallToForLoopPass());
     level.addPass(createPlanWorkspace());
-    level.addPass(createOutlineTasks()); // there are none: this pass removes the workspace of tasks
+    level.addPass(createOutlineTasks()); // without tasks, it only removes the workspace of tasks
     level.addPass(createCanonicalizerPass());
   }
   if (stage == "vectorize") {

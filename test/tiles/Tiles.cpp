@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Linked into a copy of attn-run, this file executes the AMX instructions of compiled code, so that tests check the code
-// of x86-64-amx on every CPU with the other features of this level. A CPU raises SIGILL for an instruction that it lacks.
-// The handler decodes and executes the instruction, and continues after it. The linker redirects attnrt_cpu_lacks() to
-// the wrapper below, which adds the features of tiles to those of the CPU.
+// This file is linked into copies of attn-run and of the runtime. It executes the AMX instructions of compiled code, so
+// that tests can check the code of level x86-64-amx on every CPU with the other features of this level. An instruction
+// that a CPU lacks raises SIGILL. The handler decodes and executes the instruction, and continues after it. The linker
+// redirects attnrt_cpu_lacks() to the wrapper below, which adds the AMX features to those of the CPU.
 //
 // The semantics are those of the Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, for LDTILECFG,
 // TILEZERO, TILELOADD, TILESTORED, TDPBF16PS and TILERELEASE.
@@ -29,7 +29,7 @@ namespace {
 constexpr int kTiles = 8, kMostRows = 16, kMostBytes = 64;
 
 struct Tile {
-  int rows = 0, bytes = 0; // of a row
+  int rows = 0, bytes = 0; // bytes: of one row
   alignas(64) uint8_t data[kMostRows][kMostBytes] = {};
 };
 
@@ -61,8 +61,8 @@ public:
   int rm() const { return code[4] & 7; }
   int vvvv() const { return ~code[2] >> 3 & 15; }
 
-  /// The address of the memory operand. Instructions that load or store rows take the scaled index register as `stride`, the
-  /// number of bytes from one row to the next.
+  /// The address of the memory operand. `stride` is the scaled index register, which the instructions that load or
+  /// store rows do not add to the address: it is the number of bytes from one row to the next.
   struct Address {
     uint8_t *base;
     int64_t stride;
@@ -135,7 +135,7 @@ Tile &use(int number, const Instruction &instruction) {
   return state.tiles[number];
 }
 
-/// Denormal numbers are read and written as zeros.
+/// Returns zero for a denormal number, as TDPBF16PS reads and writes them.
 float flush(float value) { return std::fabs(value) < FLT_MIN ? std::copysign(0.0f, value) : value; }
 
 float widen(const uint8_t *bf16) {
@@ -163,7 +163,7 @@ void multiply(Tile &sums, const Tile &a, const Tile &b, const Instruction &instr
     }
 }
 
-/// Executes the instruction, if it is one for tiles.
+/// Executes the instruction if it is an AMX instruction. Returns whether it is.
 bool execute(const Instruction &instruction) {
   enum { NONE, P66, PF3, PF2 };
   if (!instruction.isVex())
@@ -214,8 +214,9 @@ void onIllegal(int, siginfo_t *, void *context) {
 extern "C" {
 const char *__real_attnrt_cpu_lacks(const char *features, size_t *length);
 
-/// Features that this program lacks: those that the CPU lacks, except the features of tiles. Installs the handler, since
-/// libraries are called only after this function, and LLVM has replaced all handlers of before main() by then.
+/// Returns the first feature that the CPU lacks and that is not an AMX feature, or null. Also installs the handler of
+/// SIGILL here, because LLVM replaces handlers that are installed before main(), and because programs call this
+/// function before they call a library.
 const char *__wrap_attnrt_cpu_lacks(const char *features, size_t *length) {
   struct sigaction action = {};
   action.sa_sigaction = onIllegal;

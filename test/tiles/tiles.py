@@ -1,7 +1,8 @@
 """tiles.py FOLDER: checks products and attentions of bf16 at level x86-64-amx against a reference in float64.
 
-attn-run-tiles executes the instructions for tiles on every CPU that has the other features of the level. Tiles are 16 rows
-by 16 columns, and a step adds 32 products to each sum: the sizes leave tails of rows, columns and products, or no whole tile.
+attn-run-tiles emulates the AMX instructions on every CPU that has the other features of the level. A tile register has
+16 rows and 16 columns of sums, and an instruction adds 32 products to each sum. The sizes of matrices leave tails of
+rows, columns and products, or do not fill one tile.
 """
 import itertools
 import pathlib
@@ -23,7 +24,7 @@ func.func @product(%x: tensor<{rows}x{k}x2xbf16> {{attn.name = "x"}}, %w: tensor
   return %o : tensor<{rows}x{n}xf32>
 }}
 """
-# What products are added to: a number, a row, a column, a matrix.
+# The initial value of the sums is a constant, a row, a column or a matrix.
 FILL = """%c = arith.constant {number} : f32
   %s = linalg.fill ins(%c : f32) outs(%e : {{out}}) -> {{out}}"""
 STARTS = {
@@ -75,10 +76,11 @@ for (q, k, d, e), mask, (number, plan) in itertools.product(
         [(50, 129, 64, 48), (130, 300, 80, 64), (16, 33, 32, 16), (7, 200, 30, 6)], MASKS, enumerate(PLANS)):
     text = ATTENTION.format(q=q, d=d, e=e, mask=MASKS[mask], plan=plan, blocks="")
     run(f"attention-{q}x{k}x{d}x{e}-{mask}-plan-{number}", text, 2e-2, f"--dim=k.1={k}")
-# A long head size splits the sums of scores, and users may edit the blocks of a plan. Not all of these blocks are tiles.
+# With a head size of 1280, scores are summed in two parts. Users may edit the register blocks of a plan; not all of the
+# blocks below have the size of tile registers.
 for d, rows, vectors, depth in [(1280, 32, 2, 640), (64, 32, 2, 32), (64, 16, 3, 0), (64, 48, 1, 0), (64, 6, 4, 0)]:
     blocks = f"attn.blocks = {{scores = #attn.block<rows = {rows}, vectors = {vectors}, depth = {depth}>}}, "
     text = ATTENTION.format(q=70, d=d, e=16, mask=MASKS["causal"], plan=PLANS[1], blocks=blocks)
     run(f"attention-blocks-{d}-{rows}-{vectors}-{depth}", text, 2e-2, "--dim=k.1=200")
-# No keys.
+# A call without any key.
 run("attention-no-keys", ATTENTION.format(q=40, d=64, e=16, mask="", plan="", blocks=""), 0, "--dim=k.1=0")

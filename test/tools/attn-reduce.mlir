@@ -1,4 +1,4 @@
-// Everything that the script does not require is removed: here all but one attention.
+// attn-reduce removes everything that the script does not require: here, all but one attention.
 // RUN: attn-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/is-attention.sh' | FileCheck %s
 
 // CHECK-NOT: @other

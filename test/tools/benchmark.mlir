@@ -1,4 +1,5 @@
-// With --json, only JSON is printed; it contains the figures of --benchmark, for one caller and for several at once.
+// With --json, attn-run prints only JSON, which contains the figures of --benchmark for one caller or several
+// concurrent callers.
 // RUN: attnc %s -o %t.so --target=native
 // RUN: attn-run %t.so --threads=2 --benchmark=0 --json | %python %S/Inputs/figures.py | FileCheck %s
 // RUN: attn-run %t.so --threads=2 --benchmark=0 --json --concurrency=5 | %python %S/Inputs/figures.py | FileCheck %s --check-prefix=CALLERS

@@ -1,4 +1,4 @@
-// attn-run --describe: the functions and their arguments, without weights or inputs.
+// attn-run --describe prints the functions and their arguments; it needs no weights and no inputs.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/f.so --target=all
 // RUN: attn-run %t/f.so --describe --level=x86-64 | FileCheck %s --match-full-lines
@@ -25,7 +25,7 @@
 // CHECK-NEXT:   levels     x86-64-v4, x86-64-v3, x86-64 (runs here)
 // CHECK-NEXT:   workspace  {{.*}}
 
-// A model is compiled for this CPU.
+// attn-run compiles a model for this CPU.
 // MODEL: levels {{.*}} (runs here){{$}}
 
 // JSON: "functions":
@@ -34,7 +34,7 @@
 // JSON-NEXT: "levels": [
 // JSON: "name": "S"
 
-// If this CPU runs no level, the best level is described.
+// If this CPU supports no level of the library, the best level is described.
 // NONE: levels x86-64-v4, x86-64-v3, x86-64; none runs here
 // NONE: report {{.*}}: attention fused
 // NULL: "level": null,

@@ -1,5 +1,8 @@
 """interface.py FOLDER: prints the options of the programs and the fields of the manifests (*.json) and reports
-(*.report.json) in FOLDER, one per line. A patch version keeps all of them: scripts/compatibility compares interface.txt.
+(*.report.json) in FOLDER, one per line.
+
+A patch version keeps all of them. interface.txt holds this output, which scripts/compatibility compares for
+two versions.
 """
 import json
 import pathlib
@@ -15,7 +18,7 @@ def run(*command):
 def options(program):
     if program == "attn-call":
         return re.findall(r"^ *(--[a-z-]+=?)", run(program, "--help"), re.M)
-    # The script for completion also has the options that --help does not list.
+    # Unlike --help, the completion script for bash lists hidden options too.
     return re.search(r"words='(-[^']*)'", run(program, "--generate=bash"))[1].split()
 
 

@@ -1,4 +1,4 @@
-"""report_call.py FILE: checks that attn-run's report of a call agrees with itself, and with a causal mask."""
+"""report_call.py FILE: checks that a report that attn-run writes is consistent and fits a call with a causal mask."""
 import json
 import sys
 

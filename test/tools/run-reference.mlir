@@ -1,14 +1,14 @@
-// attn-run --reference: compares the compiled code with the model, interpreted op by op in float64.
+// attn-run --reference compares the compiled code with the model, which it interprets op by op in float64.
 
 // RUN: attn-run %s --reference --entry=attend --dim=q.2=5 | FileCheck %s --check-prefix=CLOSE
 // CLOSE: output 0: error {{[0-9.]+}}e-0{{[6-9]}}, largest value {{.*}}
 // CLOSE-NEXT: output 1: error
 
-// Compiled code rounds, the reference does not.
+// Compiled code rounds to float32 and the reference does not, so they differ with a tolerance of 0.
 // RUN: not attn-run %s --reference --entry=attend --dim=q.2=5 --tolerance=0 2>&1 | FileCheck %s --check-prefix=APART
 // APART: attn-run: expected an error of at most 0.00e+00 in output 0, got
 
-// Weights come from the same place as for compiled code, and outputs are written as without --reference.
+// The reference reads the same weights as the compiled code. Outputs are written as they are without --reference.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attn-run %S/../../examples/models/mha.pt2 --input=%S/../../examples/models/mha.x.npy \
 // RUN:   --reference --output-dir=%t | FileCheck %s --check-prefix=MODEL

@@ -1,4 +1,4 @@
-"""stages.py MODEL FOLDER: checks that --from=<stage> accepts the file of that stage, and of no other stage."""
+"""stages.py MODEL FOLDER: checks that --from=<stage> accepts the file of that stage, but not those of other stages."""
 import pathlib, re, subprocess, sys
 
 model, folder = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -31,7 +31,8 @@ for stage in files:
         assert len(result.stderr.splitlines()) == 1 and not output.exists(), result.stderr
         print(stage, other)
 
-# A file that does not say its stage is taken at the user's word: it may be refused or compile, but no more.
+# If a file has no attn.stage attribute, attnc assumes the stage that --from names. It may compile the file or report an
+# error, but must not crash.
 for other, path in files.items():
     unmarked = folder / f"unmarked-{other}{path.suffix}"
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""svg.py FILE CLASS=N ..: checks that the image is XML, and has N rectangles of each class in it besides the legend."""
+"""svg.py FILE CLASS=N ..: checks that the image is XML, with N rectangles of each CLASS besides the legend's."""
 import collections
 import sys
 import xml.etree.ElementTree

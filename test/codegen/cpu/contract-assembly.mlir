@@ -1,4 +1,4 @@
-// The inner loop of each level has as many multiply-adds as the block, and no access to the stack.
+// For each ISA level, the inner loop has as many multiply-adds as the register block, and no access to the stack.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =
@@ -23,7 +23,8 @@
 
 module attributes {attn.target = #attn.cpu<LEVEL>} {
 
-// Two steps of an 8 x 3 block, a 4 x 3 block; one step of a 6 x 2 block where the product is an instruction.
+// With AVX-512 and AVX2, an iteration makes two steps of a block of 8 x 3 or 4 x 3 vectors. With SSE, where products
+// are instructions of their own, it makes one step of a block of 6 x 2.
 // CHECK-LABEL: product:
 // CHECK:         Inner Loop Header
 // V4-NOT:        (%rsp
@@ -43,7 +44,7 @@ func.func @product(%a: memref<240x64xf32>, %b: memref<64x48xf32>, %c: memref<240
   return
 }
 
-// A single vector: the element is broadcast by the multiply-add itself.
+// A block with a single vector per row: the multiply-add broadcasts the element of its memory operand.
 // CHECK-LABEL: narrow:
 // CHECK:         Inner Loop Header
 // V4-COUNT-16:   vfmadd{{.*}}{1to16}
@@ -54,7 +55,7 @@ func.func @narrow(%a: memref<240x64xf32>, %b: memref<64x16xf32>, %c: memref<240x
   return
 }
 
-// The guard costs only a mask register: with AVX-512 there is no separate select.
+// A body that skips zeros needs a comparison. With AVX-512 it needs no select, because the multiply-add has a mask.
 // CHECK-LABEL: guarded:
 // CHECK:         Inner Loop Header
 // V4-NOT:        (%rsp

@@ -9,8 +9,8 @@
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
-// The accumulators start from the value of the fill; 8 rows by 3 vectors, two steps of k per iteration.
-// Each iteration prefetches a part of the next rows, 8 elements for each of its steps.
+// The accumulators, 8 rows by 3 vectors, start from the value of the fill. An iteration makes two steps of k, and
+// prefetches a part of the next 8 rows: 8 elements for each step.
 // CHECK-LABEL: @contract
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : index
@@ -42,7 +42,7 @@ func.func @contract(%a: memref<128x64xf32>, %b: memref<64x48xf32>, %c: memref<12
   return
 }
 
-// Rows with gaps between them are prefetched in turn.
+// If the rows are not adjacent, each iteration prefetches a part of another row.
 // CHECK-LABEL: @rows_apart
 // CHECK:         iter_args
 // CHECK:           %[[TURN:.*]] = arith.remui %{{.*}}, %c8
@@ -57,9 +57,10 @@ func.func @rows_apart(%a: memref<128x64xf32, strided<[256, 1]>>, %b: memref<64x4
   return
 }
 
-// Without a fill the output is added after the loop: a sum in parts has a smaller error than one long chain. Names of
-// inputs and the layout of the scalar input do not matter: here the first input has n, the second is read along its
-// columns. Blocks of 8 rows prefetch lines of the block after the next, in even or in odd steps.
+// Without a fill, the output is added after the loop, because a sum in parts has a smaller rounding error than one long
+// chain. The order of the inputs and the layout of the scalar input do not matter: here the first input has the
+// dimension n, and the second is read along its columns. Blocks of 8 rows prefetch cache lines of the block after the
+// next; even blocks prefetch those of even steps, odd blocks those of odd steps.
 // CHECK-LABEL: @accumulate
 // CHECK-DAG:      %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK:          %{{.*}}:24 = scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]],
@@ -81,7 +82,7 @@ func.func @accumulate(%p: memref<128x48xf32>, %v: memref<128x64xf32, strided<[25
   return
 }
 
-// A bias is added in the same way: it has four vectors, which are the same for every row.
+// A bias is also added after the loop. Its four vectors are the same for every row.
 // CHECK-LABEL: @bias
 // CHECK-SAME:    %[[BIAS:[a-z0-9]*]]: memref<64xf32>
 // CHECK:         %[[ROW:.*]] = memref.reinterpret_cast %[[BIAS]]
@@ -96,7 +97,8 @@ func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf
   return
 }
 
-// Zeros of the guarded input do not contribute. The next rows are prefetched with one step per iteration as well.
+// A body that skips zeros of an input adds no product for them. Its loop, which makes one step per iteration,
+// prefetches the next rows too.
 // CHECK-LABEL: @guarded
 // CHECK-SAME:    %[[V:[a-z0-9]*]]: memref<?x64xf32>
 // CHECK:         %[[ROWS:.*]] = memref.reinterpret_cast %[[V]]
@@ -122,7 +124,7 @@ func.func @guarded(%v: memref<?x64xf32>, %p: memref<?x48xf32>, %o: memref<64x48x
   return
 }
 
-// 17 rows are two blocks of 8 and one row; 37 columns are two vectors and a vector of 5 lanes. Nothing else is emitted.
+// 17 rows are two blocks of 8 and one row; 37 columns are two vectors and a vector of 5 lanes. There is no other code.
 // CHECK-LABEL: @static_edges
 // CHECK:         %[[MASK:.*]] = vector.constant_mask [5] : vector<16xi1>
 // CHECK:         scf.for
@@ -139,8 +141,9 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// A tail of unknown size: rows in blocks of half the height, down to one; columns in two vectors, then one by one. With
-// two vectors or one, even whole blocks have two sums, and so have lower blocks: equal rows have equal sums.
+// A tail of unknown size has rows in blocks of half the height, down to one row, and columns in two vectors, then in
+// one vector. Blocks of two vectors or one have two sums for each vector at every height, so that equal rows give equal
+// sums.
 // CHECK-LABEL: @dynamic_edges
 // CHECK:         scf.for %{{.*}} step %c64
 // CHECK:           %{{.*}}:24 = scf.for
@@ -162,7 +165,7 @@ func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<
   return
 }
 
-// A tile that is smaller at the edge has the block of a whole tile; in its tail, two vectors go together.
+// A tile whose size is at most 48 has the block of a whole tile. Its tail has blocks of two vectors, then of one.
 // CHECK-LABEL: @bounded_columns
 // CHECK:         scf.for %{{.*}} = %c0 to %[[WHOLE:.*]] step %c48
 // CHECK:           %{{.*}}:24 = scf.for
@@ -180,8 +183,8 @@ func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x4
   return
 }
 
-// Tiles of 48 of 512 are multiples of 16, also the last one: no mask, only blocks of 8 rows. So are tasks that start
-// at a product.
+// Tiles of 48 of 512 have sizes that are multiples of 16, also the last tile, so there are no masks and only blocks of
+// 8 rows. This is also known of a tile that begins at a product, here the number of the task times 96.
 // CHECK-LABEL: @multiples
 // CHECK-NOT:     vector.create_mask
 // CHECK:         scf.for
@@ -217,8 +220,8 @@ func.func @multiples(%task: index, %a: memref<512x64xf32>, %b: memref<64x512xf32
   return
 }
 
-// For tiles of 40 of 512, only 8 is known to divide the last: rows are whole blocks, columns need a mask. Nothing is
-// known of values that a loop carries.
+// For tiles of 40 of 512, only 8 is known to divide the size of the last tile: rows are whole blocks, columns need a
+// mask. Of a size that a loop carries, no divisor is known.
 // CHECK-LABEL: @not_multiples
 // CHECK:         scf.for %{{.*}} to %{{.*}} step %c40
 // CHECK-NOT:       scf.for {{.*}} step %c4 {
@@ -251,7 +254,8 @@ func.func @not_multiples(%a: memref<512x64xf32>, %b: memref<64x512xf32>, %c: mem
   return %last : index
 }
 
-// Panels are an outer loop. All reductions stay inside, around the registers. A unit dimension is no loop.
+// The loop over panels is outside. The loops over all reductions are inside, and carry the accumulators in registers. A
+// dimension of size 1 has no loop.
 // CHECK-LABEL: @panels_and_reductions
 // CHECK-DAG:     %[[C12:.*]] = arith.constant 12 : index
 // CHECK:         scf.for %{{.*}} to %[[C12]] step
@@ -268,7 +272,7 @@ func.func @panels_and_reductions(%a: memref<1x36x3x768xf32>, %w: memref<12x3x768
   return
 }
 
-// A single row is a matrix times a vector. Enough registers are left for a second sum of each vector, for odd steps.
+// A single row is a vector times a matrix. Registers suffice for a second sum of each vector, which adds odd steps.
 // CHECK-LABEL: @one_row
 // CHECK:         %[[SUMS:.*]]:8 = scf.for %{{.*}} = %c0 to %c96 step %c2 iter_args(%[[EVEN:[^ ]*]] = %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[ODD:[^ ]*]] =
 // CHECK:           vector.fma %{{.*}}, %{{.*}}, %[[EVEN]]
@@ -280,8 +284,8 @@ func.func @one_row(%a: memref<96xf32>, %b: memref<96x64xf32>, %c: memref<64xf32>
   return
 }
 
-// Fewer rows than a block: there are no next rows to prefetch. But each vector of an argument is used only once, so
-// each of the two steps prefetches the vectors of a later step.
+// With fewer rows than a block, there are no next rows to prefetch. Each vector of the other argument is used only
+// once, so each of the two steps of an iteration prefetches the vectors of a later step.
 // CHECK-LABEL: @few_rows
 // CHECK-SAME:    %[[B:[^:]*]]: memref<96x64xf32>
 // CHECK:         %[[VECTORS:.*]] = memref.reinterpret_cast %[[B]]
@@ -293,7 +297,7 @@ func.func @few_rows(%a: memref<3x96xf32>, %b: memref<96x64xf32>, %c: memref<3x64
   return
 }
 
-// The fill stays if an op between the two reads the output.
+// The fill stays if an op between the fill and the product reads the output.
 // CHECK-LABEL: @fill_is_read
 // CHECK:         linalg.fill
 // CHECK:         memref.copy
@@ -306,7 +310,7 @@ func.func @fill_is_read(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x
   return
 }
 
-// The broadcast stays if its source changes between the two.
+// The broadcast stays if its source changes between the broadcast and the product.
 // CHECK-LABEL: @bias_changes
 // CHECK:         linalg.broadcast
 // CHECK:         memref.store
@@ -320,7 +324,7 @@ func.func @bias_changes(%bias: memref<16xf32>, %x: f32, %a: memref<8x8xf32>, %b:
   return %c : memref<8x16xf32>
 }
 
-// An access to another buffer is no obstacle: the fills of two outputs may stand together.
+// An access to another buffer does not keep the fill: the fills of two outputs may precede both products.
 // CHECK-LABEL: @two_fills
 // CHECK-NOT:     linalg
 // CHECK:         return
@@ -334,8 +338,9 @@ func.func @two_fills(%a: memref<8x8xf32>, %b: memref<8x16xf32>, %c: memref<8x16x
   return
 }
 
-// A long sum is split: the output is filled first, and each part is added to it. The vectors are panels. The next part,
-// 192 * 64 elements, is prefetched to L2: one line per iteration, up to the last 96 lines.
+// A long sum is split: the output is filled first, and each part of 192 products is added to it. The rows of a part are
+// adjacent. The next part, 192 * 64 elements, is prefetched to L2, one cache line per iteration; the offset is at most
+// that of the last 96 lines.
 // CHECK-LABEL: @long_sum
 // CHECK-SAME:    %{{[^:]*}}: memref<12x3072xf32>, %[[B:[^:]*]]: memref<3072x64xf32>
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 10752 : index
@@ -356,9 +361,9 @@ func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref
   return
 }
 
-// Neither input is contiguous along n, but both are along the sum: 4 rows at a time are multiplied with 3 other rows.
-// Then 30 shuffles add up the lanes of the 16 sums of each other row. The next rows are prefetched. 40 are two vectors
-// and a half: the last has 8 products.
+// Neither input is contiguous along n, but both are along k: the lanes hold elements of k. Each inner loop multiplies 4
+// rows of %b with the 3 rows of %a. Then, for each row of %a, 30 shuffles add up the lanes of 16 sums. The 40 columns
+// are two vectors and a half: the last has 8 products.
 // CHECK-LABEL: @dot_products
 // CHECK-SAME:    %[[A:[^:]*]]: memref<3x64xf32>
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c16
@@ -376,7 +381,7 @@ func.func @dot_products(%a: memref<3x64xf32>, %b: memref<40x64xf32>, %c: memref<
   return
 }
 
-// If the number of rows is unknown, the last row replaces the rows beyond the end.
+// If the number of rows is unknown, the last row is read again instead of rows beyond the end.
 // CHECK-LABEL: @unknown_dot_products
 // CHECK:         %[[LAST:.*]] = arith.subi %{{.*}}, %c1
 // CHECK-COUNT-16: arith.minui %{{.*}}, %[[LAST]]
@@ -386,7 +391,7 @@ func.func @unknown_dot_products(%a: memref<3x64xf32>, %b: memref<?x64xf32>, %c: 
   return
 }
 
-// This is a single product, of a query and its only key.
+// The output has a single element, as for one query and one key.
 // CHECK-LABEL: @dot_product
 // CHECK:         %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c64 step %c16
 // CHECK:         vector.reduction <add>, %[[SUM]]
@@ -397,7 +402,7 @@ func.func @dot_product(%a: memref<1x64xf32>, %b: memref<1x64xf32>, %c: memref<1x
   return
 }
 
-// The sum ends within a vector.
+// The sum of 5 products ends within a vector.
 // CHECK-LABEL: @short_dot_products
 // CHECK:         vector.constant_mask [5]
 // CHECK-COUNT-17: vector.maskedload
@@ -407,7 +412,7 @@ func.func @short_dot_products(%a: memref<3x5xf32>, %b: memref<16x5xf32>, %c: mem
   return
 }
 
-// Rows of neither input run along n, nor both along the sum.
+// No input is contiguous along n, and not both inputs are contiguous along k, so there are no vectors.
 // CHECK-LABEL: @no_lanes
 // CHECK-NOT:     vector
 // CHECK:         arith.mulf %{{.*}} : f32
@@ -418,7 +423,7 @@ func.func @no_lanes(%a: memref<8x16xf32>, %b: memref<32x8xf32>, %c: memref<16x32
   return
 }
 
-// Left alone: another body, no reduction.
+// The pass leaves an op with another body and an op without a reduction as they are.
 // CHECK-LABEL: @not_ours
 // CHECK:         linalg.generic
 // CHECK:         linalg.mul

@@ -1,13 +1,13 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(builtin.module(func.func(attn-online-to-vector,attn-softmax-to-vector),canonicalize,cse))' \
 // RUN:   | FileCheck %s
 
-// Exponentials of a level that has vreduceps and vscalefps. No power is a denormal number.
+// Exponentials of an ISA level that has vreduceps and vscalefps. No power is a denormal number.
 
 module {
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale>} {
 
-// An exponent is a difference times log2(e), plus an offset if the maximum is not large. Where the power of -inf must
-// be 0, powers that are too small are 0 as well.
+// If the maximum is large, the exponent is (x - maximum) * log2(e), otherwise x * log2(e) - maximum * log2(e). In a
+// softmax, where exp(-inf) must be 0, powers less than 2^-100 are 0 as well.
 // CHECK-LABEL: @softmax
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-1.000000e+02> : vector<16xf32>
@@ -27,7 +27,7 @@ func.func @softmax(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
   return
 }
 
-// Only the probability of a hidden pair is 0.
+// In attn.online_step, exponents less than -100 become -100, because only hidden pairs may have a probability of 0.
 // CHECK-LABEL: @update
 // CHECK-DAG:     %[[LIVE:.*]] = arith.constant dense<-1.000000e+02> : vector<16xf32>
 // CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[X:.*]], %[[LIVE]]
@@ -44,7 +44,7 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
 }
 }
 
-// Without these instructions, exponents below the bound are replaced by one with bits of 0.
+// Without these instructions, exponents less than -100 become -127, whose power of two has the bits of 0.
 module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>} {
 // CHECK-LABEL: @softmax_by_rounding
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-1.000000e+02> : vector<8xf32>
@@ -61,7 +61,8 @@ func.func @softmax_by_rounding(%s: memref<4x32xf32>, %p: memref<4x32xf32>) {
 }
 }
 
-// Without multiply-adds, the maximum is subtracted before the product, which would have a rounding error of its size.
+// Without multiply-adds, the maximum is subtracted before the multiplication by log2(e). A product with the maximum
+// would have a rounding error in proportion to the maximum.
 module attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
 // CHECK-LABEL: @softmax_without_fma
 // CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-expand-halves -split-input-file | FileCheck %s
 
-// If the conversions are instructions, they stay, and the arithmetic between them is f32.
+// If the target has instructions for the conversions, these stay, and the arithmetic between them is f32.
 module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|halves>} {
   // CHECK-LABEL: @converts
   // CHECK-DAG:     %[[A:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
@@ -36,7 +36,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers 
 
 // -----
 
-// Otherwise the conversions are integer arithmetic, also for vectors.
+// Without such instructions, the conversions become integer arithmetic, for vectors too.
 module attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 16, l1 = 32768, l2 = 262144>} {
   // CHECK-LABEL: @widen
   // CHECK-NOT:     arith.extf
@@ -67,7 +67,7 @@ module attributes {attn.target = #attn.cpu<"x86-64", vector = 128, registers = 1
 
 // -----
 
-// No target has conversions of bf16 as yet: they are integer arithmetic at every level.
+// Conversions of bf16 become integer arithmetic at every ISA level.
 module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|halves>} {
   // CHECK-LABEL: @bf16
   // CHECK-NOT:     arith.extf

@@ -18,7 +18,7 @@ func.func @exp(%x: vector<8xf32>) -> vector<8xf32> {
   return %y : vector<8xf32>
 }
 
-// A scalar multiply-add would be a library call on machines without the instruction.
+// The scalar code has no multiply-add, which would be a library call on machines without the instruction.
 // CHECK-LABEL: @exp2_scalar
 // CHECK-NOT:   fma
 // CHECK:       arith.shli %{{.*}} : i32
@@ -39,7 +39,7 @@ func.func @tanh(%x: vector<4xf32>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
-// In f64 a sum with 2^52 has no bits for a fraction.
+// In f64, a sum with 2^52 has no bits for a fraction, so adding and subtracting 2^52 rounds to an integer.
 // CHECK-LABEL: @floor_of_double
 // CHECK-DAG:   arith.constant dense<0x4330000000000000> : vector<2xf64>
 // CHECK-NOT:   math.floor
@@ -57,7 +57,7 @@ func.func @rsqrt_of_double(%x: f64) -> f64 {
   return %y : f64
 }
 
-// These are instructions on every machine.
+// These functions are instructions on every machine.
 // CHECK-LABEL: @kept
 // CHECK:       math.absf
 // CHECK:       math.sqrt

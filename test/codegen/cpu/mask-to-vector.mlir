@@ -2,7 +2,7 @@
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
-// Booleans are bytes: 32 of them become a word, for eight queries in turn. The last word has 6 keys.
+// Booleans are bytes. The bytes of 32 keys become a word; eight queries are packed at a time. The last word has 6 keys.
 // CHECK-LABEL: @booleans
 // CHECK:       %[[BYTES:.*]] = builtin.unrealized_conversion_cast %{{.*}} : memref<{{.*}}xi1, strided<[1]>> to memref<{{.*}}xi8, strided<[1]>>
 // CHECK:       scf.for %{{.*}} = %c0 to %c2 step %c1
@@ -20,7 +20,7 @@ func.func @booleans(%m: memref<2x48x70xi1>, %w: memref<2x3x48xi32>) {
   return
 }
 
-// NaN counts as kept. Keys that are not adjacent are packed bit by bit.
+// An element NaN keeps its pair (@floats). Keys that are not adjacent are packed bit by bit (@columns).
 // CHECK-LABEL: @floats
 // CHECK:       arith.cmpf une, %{{.*}} : vector<32xf32>
 // CHECK-LABEL: @columns
@@ -35,7 +35,7 @@ func.func @columns(%m: memref<48x64xi32, strided<[1, 48]>>, %w: memref<2x48xi32>
   return
 }
 
-// Lanes beyond the last query neither keep nor hide.
+// Lanes beyond the last query have no influence on the result.
 // CHECK-LABEL: @test
 // CHECK:       %[[RESULTS:.*]]:3 = scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args(%[[BEGIN:.*]] = %c2, %[[END:.*]] = %c0, %{{.*}} =
 // CHECK:         %[[MASK:.*]] = vector.constant_mask [4] : vector<16xi1>
@@ -50,7 +50,7 @@ func.func @test(%w: memref<2x20xi32>) -> (index, index, i1) {
   return %r#0, %r#1, %r#2 : index, index, i1
 }
 
-// The stride of a single query does not matter.
+// The words of a single query need not be adjacent.
 // CHECK-LABEL: @one_query
 // CHECK:       memref.load
 // CHECK:       vector.broadcast

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(attn-contract-to-vector),canonicalize,cse)' \
 // RUN:   -verify-diagnostics | FileCheck %s
 
-// The rows of the table in codegen/cpu/MultiplyAdd.cpp.
+// The test covers each row of the table of instructions in codegen/cpu/MultiplyAdd.cpp.
 
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
@@ -12,7 +12,7 @@
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>} {
 
-// A vector has 8 lanes of f64: 32 columns are four vectors.
+// A vector has 8 lanes of f64, so 32 columns are four vectors.
 // CHECK-LABEL: @f64
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c6
 // CHECK:           scf.for %{{.*}} = %c0 to %c64 step %c2
@@ -26,7 +26,7 @@ func.func @f64(%a: memref<48x64xf64>, %b: memref<64x32xf64>, %c: memref<48x32xf6
   return
 }
 
-// Factors of half precision are converted as they are loaded; sums are f32.
+// Factors of bf16 are converted to f32 after their loads; sums are f32.
 // CHECK-LABEL: @bf16
 // CHECK:         vector.load %{{.*}}, vector<16xbf16>
 // CHECK:         arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
@@ -49,7 +49,7 @@ func.func @f16(%a: memref<48x64xf16>, %b: memref<64x48xf16>, %c: memref<48x48xf3
   return
 }
 
-// Factors of two types: each is converted as it is loaded.
+// If the factors have two types, a factor that is not f32 is converted after its load.
 // CHECK-LABEL: @mixed
 // CHECK:         arith.extf %{{.*}} : vector<16xbf16> to vector<16xf32>
 // CHECK-NOT:     arith.extf
@@ -60,7 +60,8 @@ func.func @mixed(%a: memref<48x64xf32>, %b: memref<64x16xbf16>, %c: memref<48x16
   return
 }
 
-// The instruction takes the place of the loop over a pair. A pair of the scalar operand moves as one integer.
+// An instruction adds the products of a pair, which replaces the loop over the pair. A pair of the scalar operand is
+// broadcast as one integer of 32 bits.
 // CHECK-LABEL: @pairs
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c8
 // CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c2
@@ -79,7 +80,7 @@ func.func @pairs(%a: memref<48x32x2xbf16>, %b: memref<32x48x2xbf16>, %c: memref<
   return
 }
 
-// Zeros of the vector operand switch off the factors beside them, one by one.
+// Where an element of the vector operand is 0, the factor for it is replaced by 0, so that 0 * NaN is not added.
 // CHECK-LABEL: @guarded_pairs
 // CHECK:         %[[ROW:.*]] = vector.load %{{.*}}, vector<32xbf16>
 // CHECK-NEXT:    %[[BITS:.*]] = vector.bitcast %[[ROW]] : vector<32xbf16> to vector<32xi16>
@@ -105,7 +106,7 @@ func.func @guarded_pairs(%p: memref<32x48x2xbf16>, %v: memref<32x64x2xbf16>, %c:
   return
 }
 
-// 20 columns: both lanes of a pair have the mask of their column.
+// 20 columns are a vector and 4 lanes. The mask of the loads has the bit of a column for both elements of its pair.
 // CHECK-LABEL: @ragged_pairs
 // CHECK:         %[[MASK:.*]] = vector.constant_mask [4] : vector<16xi1>
 // CHECK:         %[[BOTH:.*]] = vector.interleave %[[MASK]], %[[MASK]] : vector<16xi1> -> vector<32xi1>
@@ -117,7 +118,7 @@ func.func @ragged_pairs(%a: memref<48x32x2xbf16>, %b: memref<32x20x2xbf16>, %c: 
   return
 }
 
-// No row has these types.
+// No row of the table has these types.
 // CHECK-LABEL: @no_row
 // CHECK-NOT:     vector
 // CHECK:         linalg.contract
@@ -131,7 +132,8 @@ func.func @no_row(%a: memref<48x64xf16>, %b: memref<64x48xf16>, %c: memref<48x48
 
 // -----
 
-// Without the instruction, pairs that are adjacent in memory have no row, and no loop is contiguous in an input.
+// Without the instruction for pairs, operands that hold pairs become scalar loops, because no input is contiguous along
+// a loop that could be in the lanes.
 #mki = affine_map<(m, n, k, i) -> (m, k, i)>
 #kni = affine_map<(m, n, k, i) -> (k, n, i)>
 #mn4 = affine_map<(m, n, k, i) -> (m, n)>

@@ -1,5 +1,5 @@
-// The exponential of each level: twelve instructions per vector after the exponent, eight with vreduceps and
-// vscalefps; no access to the stack in the loop, and no call.
+// For each ISA level, an exponential takes twelve instructions per vector after its exponent, or eight with vreduceps
+// and vscalefps. The loop has no access to the stack and no call.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =
@@ -24,8 +24,8 @@
 
 module attributes {attn.target = #attn.cpu<LEVEL>} {
 
-// Maxima first: one instruction each. Then a difference and a multiply-add for each exponent, and 5 multiply-adds for
-// its power, for 4 or 2 exponentials.
+// The first loop computes maxima, with one instruction each. The second loop computes 4 or 2 exponentials: for each, a
+// difference and a multiply-add for the exponent, and 5 multiply-adds for the power of two.
 // CHECK-LABEL: update:
 // CHECK-NOT:     call
 // CHECK:         Inner Loop Header
@@ -55,8 +55,9 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
   return
 }
 
-// Fused with its product: the loop of an 8 x 3 or 4 x 3 block is unchanged, and its accumulators become probabilities.
-// Once the first four are stored, the others do not go to the stack. With 16 lanes, this code comes before the loop.
+// The exponentials are fused with the product of query and key: the loop of a block of 8 x 3 or 4 x 3 vectors is
+// unchanged, and its accumulators become probabilities. After the first four are stored, the others are not spilled to
+// the stack. With vectors of 16 lanes, the code of the exponentials precedes that of the loop.
 // CHECK-LABEL: fused:
 // CHECK-NOT:     call
 // V4-COUNT-4:    vscalefps

@@ -2,8 +2,9 @@
 
 #cpu = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|scale>
 module attributes {attn.target = #cpu} {
-// 40 keys are two vectors and a half. Dot products of each key with both queries, then a row of scores at a time: its
-// maximum, with hidden pairs as -inf, then its probabilities and their sum. The lanes beyond key 40 count in neither.
+// The scores of 40 keys are two vectors and a half. First come the dot products of each key with both queries. Then,
+// for each row of scores, come its maximum, with -inf for hidden pairs, its probabilities and their sum. The lanes
+// beyond the last key count neither in the maximum nor in the sum.
 // CHECK-LABEL: @step(
 // CHECK-SAME: %{{[^:]*}}: memref<2x32xf32>, %[[K:[^:]*]]: memref<40x32xf32>, %[[V:[^:]*]]: memref<40x16xf32>, %[[S:[^:]*]]: memref<2x40xf32>, %[[M:[^:]*]]: memref<2xf32>, %[[L:[^:]*]]: memref<2xf32>, %[[A:[^:]*]]: memref<2x16xf32>
 // CHECK-DAG: %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
@@ -31,7 +32,7 @@ module attributes {attn.target = #cpu} {
 // CHECK: memref.store %{{.*}}, %[[L]][%[[Q]]]
 // CHECK: vector.load %[[A]][%[[Q]], %c0]
 // CHECK: vector.store %{{.*}}, %[[A]][%[[Q]], %c0]
-// The values are the vectors of a register block, and the probabilities its rows.
+// In the register block of the second product, vectors hold elements of the values, and rows are queries.
 // CHECK: scf.for
 // CHECK: vector.fma
 func.func @step(%q: memref<2x32xf32>, %k: memref<40x32xf32>, %v: memref<40x16xf32>, %s: memref<2x40xf32>, %m: memref<2xf32>, %l: memref<2xf32>, %a: memref<2x16xf32>, %i: index) {
@@ -41,7 +42,7 @@ func.func @step(%q: memref<2x32xf32>, %k: memref<40x32xf32>, %v: memref<40x16xf3
   return
 }
 
-// The maxima and sums of a part need not be adjacent.
+// The maxima of a part, and its sums, need not be adjacent in memory.
 // CHECK-LABEL: @merge(
 // CHECK-SAME: %[[MS:[^:]*]]: memref<3x2xf32, strided<[8, 4]>>
 // CHECK: scf.for %[[Q:.*]] = %c0 to %c2 step %c1

@@ -2,8 +2,9 @@
 
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
-// Three vectors of queries without a mask, four keys at a time. Scores stay raw: the scale is in the factor of the
-// exponent. A large maximum is subtracted from scores, a smaller one times the factor from the product.
+// Three vectors of queries, without a mask, take four keys at a time. Scores are not scaled: the scale is part of the
+// factor of the exponent. If the maximum is large, the exponent is (score - max) * factor, otherwise score * factor -
+// max * factor.
 module attributes {attn.target = #v4} {
 // CHECK-LABEL: @update
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
@@ -36,10 +37,10 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
   return
 }
 
-// The accumulators of the first product become probabilities, each exponent by one multiply-add with the offset of
-// its query. No score is stored, but each probability as soon as it is known, four at a time. Only if there is no max
-// yet, or max is large, or the sums are too big, is the product stored and the tile updated as above. Both products
-// start from zero, so that they have the same bits.
+// The accumulators of the product of query and key become probabilities; one multiply-add with the offset of the query
+// gives an exponent. Scores are not stored; probabilities are stored four at a time, as soon as they are computed. Only
+// if max is -inf or large, or if the sums are too large, the loop runs again, stores the scores, and updates the tile
+// as above. The product starts from zero both times, so that it has the same bits.
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
@@ -71,7 +72,7 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
 // CHECK-COUNT-4:     vector.store %{{.*}}, %[[SCORES]]
 // CHECK-COUNT-20:    vector.fma
 // CHECK-NOT:         vector.fma
-// After a row of three vectors and a vector of the next row.
+// INDEX is the position of the next store: it follows one row of three vectors and one vector of the next row.
 // CHECK:             %[[INDEX:.*]] = arith.addi %{{.*}}, %c64
 // CHECK:             vector.store %{{.*}}, %[[SCORES]][%[[INDEX]]]
 // CHECK-COUNT-3:     vector.store %{{.*}}, %[[SCORES]]
@@ -106,7 +107,8 @@ func.func @fast(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s: memre
   return
 }
 
-// A sum of 256 products has two chains; registers suffice for 4 of 8 rows. No part of the sum is stored.
+// A sum of 256 products has two accumulators, so registers suffice for blocks of 4 rows instead of 8. No partial sum is
+// stored.
 // CHECK-LABEL: @fast_long_heads
 // CHECK:       scf.while
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c4 iter_args
@@ -123,7 +125,7 @@ func.func @fast_long_heads(%keys: memref<96x256xf32>, %queries: memref<256x48xf3
   return
 }
 
-// With a mask, the score is computed before the maximum is subtracted, and hidden pairs have probability 0.
+// With a mask, -inf replaces the scores of hidden pairs before the maximum is subtracted, and their probability is 0.
 // CHECK-LABEL: @fast_causal
 // CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
 // CHECK:       scf.while (%[[EXACT:.*]] = %
@@ -143,8 +145,8 @@ func.func @fast_causal(%keys: memref<96x64xf32>, %queries: memref<64x48xf32>, %s
   return
 }
 
-// A single key cannot be in the rows of a block: its products are stored and updated. The second product of a masked
-// step skips probabilities of 0.
+// With a single key, the product and the update are not fused: scores are stored, then updated. The second product of a
+// masked step skips probabilities of 0.
 // CHECK-LABEL: @single_key
 // CHECK-NOT:   scf.while
 // CHECK:       vector.fma
@@ -162,7 +164,8 @@ func.func @single_key(%query: memref<64x48xf32>, %key: memref<1x64xf32>, %s: mem
   return
 }
 
-// One query, one key and one element: no dimension can be in the lanes, and packed rows keep the width of their panel.
+// With one query, one key and one element, no dimension fills lanes. The packed queries keep the stride of their panel,
+// 16.
 // CHECK-LABEL: @single_pair
 // CHECK:       return
 func.func @single_pair(%query: memref<1x1xf32, strided<[16, 16]>>, %key: memref<1x1xf32>, %s: memref<1x1xf32, strided<[16, 1]>>,
@@ -173,8 +176,9 @@ func.func @single_pair(%query: memref<1x1xf32, strided<[16, 16]>>, %key: memref<
   return
 }
 
-// In a loop over keys, the steps of each block of eight prefetch eight rows, line by line: of the output of the loop in
-// six blocks, then of the next queries to pack in six more. Later blocks prefetch the last rows again.
+// In a loop over keys, each block of eight keys prefetches eight rows, a cache line per step. The first six blocks
+// prefetch rows of the output of the loop, the next six those of the queries that are packed next. Later blocks
+// prefetch the last rows again.
 // CHECK-LABEL: @edges
 // CHECK:       scf.for
 // CHECK:         scf.for {{.*}} step %c8
@@ -213,8 +217,9 @@ func.func @edges(%queries: memref<192x32xf32>, %keys: memref<?x32xf32>, %packed:
   return
 }
 
-// Keys and values of all heads do not fit in L2. Each of 11 tiles of queries prefetches 47 rows of keys and values of
-// the next head, 512 rows further: six blocks for the keys, after six for the next queries, and six for the values.
+// Keys and values of all heads do not fit in L2. Each of 11 tiles of queries prefetches 47 rows of keys and of values
+// of the next head, which begins 512 rows further: six blocks for the next queries, then six for the keys, then six for
+// the values.
 // CHECK-LABEL: @next_head
 // CHECK:       scf.for %[[K0:.*]] = %c0
 // CHECK:         %[[TILE:.*]] = arith.divui %{{.*}}, %c48
@@ -252,7 +257,7 @@ func.func @next_head(%queries: memref<24x512x32xf32>, %keys: memref<24x512x32xf3
   return
 }
 
-// All heads stay in L2, so the keys of the next head are not prefetched.
+// The keys and values of all heads fit in L2, so those of the next head are not prefetched.
 // CHECK-LABEL: @few_heads
 // CHECK:       arith.minui %{{.*}}, %c5
 // CHECK-NOT:   arith.select {{.*}} : !llvm.ptr
@@ -274,7 +279,8 @@ func.func @few_heads(%queries: memref<4x512x32xf32>, %keys: memref<4x512x32xf32>
   return
 }
 
-// No other tile of queries reads the keys: each block prefetches the keys one tile further, and its own values.
+// No other tile of queries reads the keys, so each block prefetches the keys of the next tile, and the values of its
+// own keys.
 // CHECK-LABEL: @single_tile
 // CHECK:         scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
 // CHECK:           scf.for
@@ -301,7 +307,7 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
   return
 }
 
-// There is also no other tile of keys: the same prefetches reach the keys of the next head.
+// There is also no other tile of keys, so the same prefetches reach the keys of the next head.
 // CHECK-LABEL: @single_tile_of_keys
 // CHECK:       scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c2
@@ -335,8 +341,9 @@ func.func @init(%m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>) {
   return
 }
 
-// Two vectors of queries. The factors are relative to the greatest maximum: 0 for a part without keys, or 1 if no part
-// has any. Parts are added in order, four rows of acc at a time, to the state, which is rescaled first.
+// The merge of states of two vectors of queries. The factor of a part is exp(its maximum - the greatest maximum): 0 for
+// a part without keys, or 1 if no part has keys. The state is rescaled, then parts are added in order, four rows of acc
+// at a time.
 // CHECK-LABEL: @merge
 // CHECK-SAME:    %[[MS:[^:]*]]: memref<?x32xf32>, %[[LS:[^:]*]]: memref<?x32xf32>, %[[AS:[^:]*]]: memref<?x64x32xf32>,
 // CHECK-SAME:    %[[M:[^:]*]]: memref<32xf32>, %[[L:[^:]*]]: memref<32xf32>, %[[A:[^:]*]]: memref<64x32xf32>
@@ -370,7 +377,7 @@ func.func @merge(%ms: memref<?x32xf32>, %ls: memref<?x32xf32>, %as: memref<?x64x
   return
 }
 
-// A static tail: no loop for the one full vector, a constant mask for the two queries after it.
+// A tail of static size: the one full vector has no loop, and the two queries after it have a constant mask.
 // CHECK-LABEL: @remainder
 // CHECK:       vector.store %{{.*}}[%c0] : memref<18xf32>
 // CHECK:       vector.constant_mask [2] : vector<16xi1>
@@ -381,7 +388,7 @@ func.func @remainder(%m: memref<18xf32>, %l: memref<18xf32>, %a: memref<4x18xf32
   return
 }
 
-// Dynamic sizes: a loop over full vectors, then one under a mask made at run time.
+// Dynamic sizes: after a loop over full vectors comes a vector with a mask that is computed at run time.
 // CHECK-LABEL: @dynamic
 // CHECK:       scf.for
 // CHECK:         vector.store
@@ -393,7 +400,7 @@ func.func @dynamic(%m: memref<?xf32>, %l: memref<?xf32>, %a: memref<?x?xf32, str
   return
 }
 
-// Pairs are hidden before the maximum is computed. The bound that lanes are compared with fits 32 bits.
+// Pairs are hidden before the maximum is computed. Lanes are compared with a bound in 32 bits.
 // CHECK-LABEL: @causal
 // CHECK-DAG:   %[[LANES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi32>
 // CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
@@ -415,7 +422,7 @@ func.func @causal(%query: memref<64x32xf32>, %key: memref<64x64xf32>, %s: memref
   return
 }
 
-// A length is the same for every query and key: read once, compared as a scalar.
+// A length that is the same for every query and key is read once and compared as a scalar.
 // CHECK-LABEL: @lengths
 // CHECK:       scf.for
 // CHECK:         memref.load %{{.*}}[] : memref<i32>
@@ -433,7 +440,7 @@ func.func @lengths(%query: memref<64x32xf32>, %key: memref<64x64xf32>, %s: memre
   return
 }
 
-// A region sees the scaled score, a slope as a scalar until it meets the queries, a row of the bias.
+// The region gets the scaled score. A slope stays a scalar until it is multiplied by a vector; a bias is read as rows.
 // CHECK-LABEL: @region
 // CHECK-DAG:   %[[SCALE:.*]] = arith.constant dense<1.250000e-01> : vector<16xf32>
 // CHECK-DAG:   arith.constant dense<1.44269502> : vector<16xf32>
@@ -465,7 +472,7 @@ func.func @region(%query: memref<64x32xf32>, %key: memref<64x64xf32>, %s: memref
   return
 }
 
-// Booleans are bytes in memory: lanes are read one by one, never as a packed vector.
+// Booleans are bytes in memory, so lanes are read one by one, not as a vector of bits.
 // CHECK-LABEL: @boolean
 // CHECK-COUNT-16: memref.load %{{.*}} : memref<64x16xi1>
 // CHECK:       vector.from_elements {{.*}} : vector<16xi8>
@@ -480,7 +487,7 @@ func.func @boolean(%query: memref<64x16xf32>, %key: memref<64x64xf32>, %s: memre
   return
 }
 
-// Probabilities come from the final state; an empty row gives the value that the op states.
+// Probabilities are computed from the final state; in an empty row they have the value of `empty_row`.
 // CHECK-LABEL: @probabilities
 // CHECK-DAG:   %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<16xf32>
 // CHECK:       arith.divf
@@ -493,8 +500,8 @@ func.func @probabilities(%query: memref<64x16xf32>, %key: memref<64x64xf32>, %s:
   return
 }
 
-// Blocks of 16 x 16 in 64 shuffles, with one division for all 16 rows; the last two queries are a block of which two
-// rows are stored.
+// Blocks of 16 x 16 are transposed by 64 shuffles, with one division for all 16 rows. The last two queries are a block
+// of which only two rows are stored.
 // CHECK-LABEL: @finish
 // CHECK:       scf.for %{{.*}} = %c0 to %c64 step %c16
 // CHECK:         arith.divf {{.*}} : vector<16xf32>

@@ -2,7 +2,7 @@
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
-// 16 x 16 blocks: 16 loads, 64 shuffles, 16 stores; nothing else for whole blocks.
+// A block of 16 x 16 takes 16 loads, 64 shuffles and 16 stores. All blocks are whole, so there is no other code.
 // CHECK-LABEL: @pack
 // CHECK:         scf.for %{{.*}} step %c16 {
 // CHECK:           scf.for %{{.*}} step %c16 {
@@ -18,7 +18,7 @@ func.func @pack(%w: memref<64x768xf32>, %p: memref<1x768x64xf32>) {
   return
 }
 
-// 40 columns in panels of 32: the second panel has 8 of them, masked, and zeros.
+// 40 columns are two panels of 32: the second panel has 8 columns, which are masked, and zeros.
 // CHECK-LABEL: @ragged
 // CHECK-COUNT-64: vector.shuffle
 // CHECK:         scf.for %{{.*}} to %c64 step %c16
@@ -33,7 +33,7 @@ func.func @ragged(%w: memref<40x64xf32>, %p: memref<2x64x32xf32>) {
   return
 }
 
-// Edges of unknown size: the last row replaces the rows beyond the end, and is not stored.
+// At an edge of unknown size, loads of rows beyond the end read the last row again; these rows are not stored.
 // CHECK-LABEL: @dynamic
 // CHECK:         %[[REST:.*]] = arith.subi %{{.*}} : index
 // CHECK:         %[[MASK:.*]] = vector.create_mask %[[REST]]
@@ -45,7 +45,7 @@ func.func @dynamic(%q: memref<?x64xf32>, %p: memref<1x64x48xf32>) {
   return
 }
 
-// Rows stay rows: they are copied as vectors, the last one masked.
+// With from_rows, rows are copied as vectors, the last vector with a mask.
 // CHECK-LABEL: @from_rows
 // CHECK-NOT:     vector.shuffle
 // CHECK:         %[[V:.*]] = vector.load
@@ -57,8 +57,8 @@ func.func @from_rows(%w: memref<2x64x24xf32>, %p: memref<2x1x64x24xf32>) {
   return
 }
 
-// Pairs of rows of 16-bit elements are transposed as rows of 32 bits; the last of an odd number of rows is copied element by
-// element.
+// Two rows of 16-bit elements are transposed as one row of 32-bit elements. The last of an odd number of rows is copied
+// element by element.
 // CHECK-LABEL: @half
 // CHECK:         %[[EVEN:.*]] = vector.load %{{.*}}, vector<16xf16>
 // CHECK:         %[[ODD:.*]] = vector.load %{{.*}}, vector<16xf16>
@@ -83,7 +83,7 @@ func.func @byte(%w: memref<64x64xi8>, %p: memref<1x64x64xi8>) {
   return
 }
 
-// The batch is a loop, the unit dimension is none.
+// The batch has a loop; the dimension of size 1 has none.
 // CHECK-LABEL: @transpose
 // CHECK-DAG:     %[[C12:.*]] = arith.constant 12 : index
 // CHECK:         scf.for %{{.*}} to %[[C12]] step
@@ -95,7 +95,7 @@ func.func @transpose(%x: memref<12x32x1x64xf32>, %y: memref<12x64x32x1xf32>) {
   return
 }
 
-// The scale is multiplied in before the shuffles.
+// Elements are multiplied by the scale before the shuffles.
 // CHECK-LABEL: @scaled
 // CHECK:         %[[SCALE:.*]] = arith.constant dense<1.250000e-01> : vector<16xf32>
 // CHECK:         %[[ROW:.*]] = vector.load
@@ -105,7 +105,6 @@ func.func @scaled(%q: memref<48x64xf32>, %p: memref<1x64x48xf32>) {
   return
 }
 
-// Left alone: rows stay rows.
 // Pairs of bf16 are transposed as integers of 32 bits.
 // CHECK-LABEL: @pairs
 // CHECK:         vector.load %{{.*}}, vector<32xbf16>
@@ -120,7 +119,7 @@ func.func @pairs(%w: memref<64x768xbf16>, %p: memref<1x384x64x2xbf16>) {
   return
 }
 
-// Two rows are interleaved. The last row has no partner: zeros take its place.
+// Two rows are interleaved. The last row has no second row, so it is interleaved with zeros.
 // CHECK-LABEL: @pairs_of_rows
 // CHECK:         scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:           %[[R:.*]] = vector.load %{{.*}}, vector<16xbf16>
@@ -135,6 +134,7 @@ func.func @pairs_of_rows(%w: memref<9x32xbf16>, %p: memref<1x5x32x2xbf16>) {
   return
 }
 
+// The transposition stays, because it keeps the rows of the last dimension.
 // CHECK-LABEL: @not_ours
 // CHECK:         linalg.transpose
 func.func @not_ours(%x: memref<12x32x64xf32>, %y: memref<32x12x64xf32>) {

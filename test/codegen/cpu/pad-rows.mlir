@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -split-input-file -attn-pad-rows | FileCheck %s
 
-// Rows of 12288 bytes, which are written in panels of 32 columns and read whole.
+// Rows of 12288 bytes, a multiple of 4096, get padding, so that they do not map to the same cache sets. They are
+// written in panels of 32 columns and read as whole rows.
 // CHECK-LABEL: func.func @panels
 // CHECK: %[[ALLOC:.*]] = memref.alloc() {alignment = 64 : i64} : memref<128x97x32xf32>
 // CHECK: %[[VIEW:.*]] = memref.subview %[[ALLOC]][0, 0, 0] [128, 96, 32] [1, 1, 1] : memref<128x97x32xf32> to memref<128x96x32xf32, strided<[3104, 32, 1]>>
@@ -19,7 +20,7 @@ func.func @panels(%weights: memref<3072x8xf32>, %out: memref<6x8xf32>) {
 
 // -----
 
-// A number of rows that is known at the call, and rows of f16.
+// The number of rows may be dynamic, and the elements f16.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: %[[N:.*]]: index
 // CHECK: %[[ALLOC:.*]] = memref.alloc(%[[N]]) : memref<?x2080xf16>
@@ -32,8 +33,8 @@ func.func @dynamic(%n: index, %x: f16) {
 
 // -----
 
-// Rows that lie in different sets already; a single row; a call, which might need a compact buffer; and rows that a view
-// merges.
+// Four buffers get no padding: rows that map to different cache sets, a single row, the operand of a call, which may
+// need adjacent rows, and rows that a view merges.
 // CHECK-LABEL: func.func @others
 // CHECK-DAG: memref.alloc() : memref<16x1000xf32>
 // CHECK-DAG: memref.alloc() : memref<1x1024xf32>

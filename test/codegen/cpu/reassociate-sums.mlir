@@ -3,7 +3,7 @@
 #x = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 
-// Only the sum is marked, not the additions before it.
+// Only the addition to the sum may be reassociated, not the additions that compute a term.
 // CHECK-LABEL: @squares
 // CHECK: arith.addf %{{.*}}, %{{.*}} : f32
 // CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32
@@ -20,7 +20,7 @@ func.func @squares(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
   return
 }
 
-// The sum of the header.
+// This is the example in the file comment of the pass.
 // CHECK-LABEL: @sum
 // CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32
 func.func @sum(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
@@ -33,7 +33,7 @@ func.func @sum(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
   return
 }
 
-// A sum that skips zeros stays in order.
+// A sum that skips zeros keeps its order.
 // CHECK-LABEL: @guarded
 // CHECK-NOT: fastmath
 func.func @guarded(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
@@ -49,7 +49,7 @@ func.func @guarded(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
   return
 }
 
-// Nothing to reassociate: one addition for each element, and a maximum.
+// An addition for each element is not a sum over elements, and neither is a maximum.
 // CHECK-LABEL: @elementwise
 // CHECK-NOT: fastmath
 func.func @elementwise(%x: memref<4x?xf32>, %y: memref<4x?xf32>, %max: memref<4xf32>) {

@@ -3,7 +3,8 @@
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
 module attributes {attn.target = #v4} {
-// Three passes over each row; reductions across lanes come at the ends of passes.
+// Three passes over each row compute the maximum, the exponentials with their sum, and the probabilities. Reductions
+// across lanes are at the ends of passes.
 // CHECK-LABEL: @rows
 // CHECK:       scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c16 iter_args
@@ -21,7 +22,7 @@ func.func @rows(%x: memref<4x48xf32>, %y: memref<4x48xf32>) {
   return
 }
 
-// Lanes beyond the end hold -inf, whose exponential adds nothing.
+// Lanes beyond the end hold -inf, whose exponential is 0.
 // CHECK-LABEL: @remainder
 // CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
 // CHECK:       scf.for
@@ -35,7 +36,7 @@ func.func @remainder(%x: memref<4x7xf32>, %y: memref<4x7xf32>) {
   return
 }
 
-// Another dimension is reduced: every lane is a softmax of its own.
+// The softmax is not along the last dimension, so every lane computes a softmax of its own.
 // CHECK-LABEL: @columns
 // CHECK:       scf.for %{{.*}} = %c0 to %c2 step %c1
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c16
@@ -48,7 +49,7 @@ func.func @columns(%x: memref<2x8x32xf32>, %y: memref<2x8x32xf32>) {
   return
 }
 
-// Elements that are not adjacent are handled one by one.
+// Elements that are not adjacent are computed one by one.
 // CHECK-LABEL: @apart
 // CHECK:       scf.for %{{.*}} = %c0 to %c48 step %c1 iter_args
 // CHECK:         vector.load {{.*}} : memref<4x48xf32, strided<[144, 3]>>, vector<1xf32>

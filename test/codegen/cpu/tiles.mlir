@@ -1,13 +1,13 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-contract-to-vector),canonicalize,cse)' | FileCheck %s
 //
-// Products in blocks of tiles: 32 rows by 32 columns, 16 pairs at a time.
+// Products in blocks of AMX tiles: 32 rows by 32 columns, 16 pairs of bf16 at a time.
 
 #x = affine_map<(m, n, k, g) -> (m, k, g)>
 #w = affine_map<(m, n, k, g) -> (k, n, g)>
 #y = affine_map<(m, n, k, g) -> (m, n)>
 module attributes {attn.target = #attn.cpu<"x86-64-amx", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs|tiles>} {
 
-// Whole tiles go from the output to the output.
+// Whole tiles of sums are loaded from the output and stored to it.
 // CHECK-LABEL: @whole
 // CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c32
 // CHECK:           scf.for %{{.*}} = %c0 to %c96 step %c32
@@ -23,7 +23,8 @@ func.func @whole(%x: memref<96x48x2xbf16>, %w: memref<48x64x2xbf16>, %y: memref<
   return
 }
 
-// Sums that need 5 more pairs are stored to a buffer, and pairs are added in vectors. So are the last 4 rows, in whole.
+// 37 pairs are two steps of 16 and 5 more: tiles of sums are stored to a buffer, and vectors add the products of the
+// last 5 pairs. Vectors also compute all products of the last 4 rows.
 // CHECK-LABEL: @edges
 // CHECK:         %[[BUFFER:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
 // CHECK:         amx.tile_mulf
@@ -40,7 +41,7 @@ func.func @edges(%x: memref<36x37x2xbf16>, %w: memref<37x32x2xbf16>, %y: memref<
   return
 }
 
-// The pairs of a row are not adjacent: vectors, in blocks as wide as those of tiles.
+// The pairs of a row are not adjacent, so the products use vectors, in blocks that are as wide as those of tiles.
 // CHECK-LABEL: @apart
 // CHECK-NOT:     amx
 // CHECK:         scf.for %{{.*}} = %c0 to %c96 step %c8
@@ -50,7 +51,7 @@ func.func @apart(%x: memref<96x48x2xbf16, strided<[192, 4, 1]>>, %w: memref<48x6
   return
 }
 
-// A block with too many tiles for their registers is one of vectors.
+// A block that needs more tiles than there are tile registers uses vectors.
 // CHECK-LABEL: @many
 // CHECK-NOT:     amx
 // CHECK:         x86vector.avx512.dot

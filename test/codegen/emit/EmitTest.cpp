@@ -27,9 +27,9 @@ using namespace attn;
 
 namespace {
 
-// y[i] = x[i] * scale + bias: for each row, a first task multiplies by way of its scratch memory, and
-// a second task adds the bias. The number of rows goes through the workspace. scale and bias are packed
-// tensors.
+// y[i] is (x[i] * scale + bias) / 2 in the first `length` rows, and x[i] * scale in the other rows. For each row, a
+// first task multiplies, with its scratch memory for the result, and a second task adds the bias and divides. The code
+// stores the number of rows in the workspace and loads it again. scale and bias are packed weights.
 constexpr llvm::StringLiteral kDeclaration = R"mlir(
 func.func private @forward(%x: tensor<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
                            %length: tensor<i32> {attn.name = "length", attn.bound = "n"},
@@ -74,7 +74,7 @@ func.func private @forward.scale(%i: index, %worker: index, %x: memref<?x20xf32>
     %p = arith.mulf %a, %b : vector<4xf32>
     vector.store %p, %row[%j] : memref<20xf32>, vector<4xf32>
   }
-  // Idioms of LLVM's passes: a row set to zero, then copied, must not become calls.
+  // LLVM recognizes loops that clear or copy memory, but must not replace these loops with calls of memset and memcpy.
   scf.for %j = %c0 to %c20 step %c1 { memref.store %zero, %y[%i, %j] : memref<?x20xf32> }
   scf.for %j = %c0 to %c20 step %c1 {
     %v = memref.load %row[%j] : memref<20xf32>
@@ -138,8 +138,8 @@ protected:
   }
   ~EmitTest() override { llvm::sys::fs::remove_directories(directory); }
 
-  /// A module as the vectorize stage would leave it, for all targets. `level` is the code of each
-  /// level.
+  /// Returns a module for all targets, in the form in which the vectorize stage leaves modules. `level` is the code of
+  /// each level.
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef level = kLevel) {
     std::string text(kDeclaration);
     llvm::raw_string_ostream out(text);
@@ -342,7 +342,7 @@ TEST_F(EmitTest, WeightsAreWrittenBeside) {
 }
 
 TEST_F(EmitTest, NothingIsLeftOfAFailure) {
-  // A copy of dynamic size is a call of memcpy.
+  // A copy of dynamic size becomes a call of memcpy, which objects must not contain.
   std::string level(kLevel);
   llvm::StringRef anchor = "  %n64 =";
   level.insert(level.find(anchor), "  memref.copy %x, %y : memref<?x20xf32> to memref<?x20xf32>\n");
@@ -350,7 +350,8 @@ TEST_F(EmitTest, NothingIsLeftOfAFailure) {
             "expected code without undefined symbols, got 'memcpy'");
   EXPECT_EQ(filesLeft(), std::vector<std::string>());
   EXPECT_NE(emitError(*parse(), {path("no/such/folder/layer.so"), {}}), "");
-  // The header is written before the file that cannot be written, and the library after it.
+  // The header is written first, then the manifest layer.json, which fails here because a folder has this name. The
+  // library would be written last.
   ASSERT_FALSE(llvm::sys::fs::create_directory(path("layer.json")));
   EXPECT_NE(emitError(*parse(), {path("layer.so"), {}}), "");
   EXPECT_EQ(filesLeft(), std::vector<std::string>{"layer.json"});
@@ -376,7 +377,7 @@ TEST_F(EmitTest, OtherLLVMIRIsRefused) {
       << message;
 }
 
-// Names that are words of C or C++, that the header uses itself, or that become equal as identifiers.
+// The names are keywords of C or C++, or used by the header itself, or become equal when they become identifiers.
 TEST_F(EmitTest, HeadersCompile) {
   FunctionInfo function{"for.ward", {}, {}, {}, {{"x.0", 0, 9}, {"x_0", 1, 2}}, {}};
   for (llvm::StringRef name :

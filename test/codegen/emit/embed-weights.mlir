@@ -5,7 +5,7 @@
 // RUN: attn-run %t/file.so --output-dir=%t/file
 // RUN: attn-run %t/embedded.so --output-dir=%t/embedded
 // RUN: cmp %t/file/0.npy %t/embedded/0.npy
-// Other weights may replace the embedded ones.
+// A file of weights replaces the embedded weights.
 // RUN: attn-run %t/embedded.so --weights=%t/file.safetensors --output-dir=%t/other
 // RUN: cmp %t/file/0.npy %t/other/0.npy
 

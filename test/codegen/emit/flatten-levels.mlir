@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-flatten-levels --split-input-file --verify-diagnostics | FileCheck %s
 
-// Symbols and their uses get the level as a suffix, functions get its CPU features; the declaration is removed.
-// A module that is not a level stays.
+// The module of an ISA level is flattened: symbols and their uses get the level as a suffix, and functions get its CPU
+// features. The declaration of the function is removed. A module that is not a level stays.
 // CHECK-NOT: tensor
 // CHECK: module @other {
 // CHECK-NEXT: func.func private @f()

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --attn-lower-kernel-abi --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
 
-// Offsets are those of attn_kernel_call. The entry reads its buffers, its sizes and the packed weights from the call, and leaves a context for the task.
+// Offsets are those of the struct attn_kernel_call. The entry function reads the pointers to its buffers, the sizes and
+// the packed weights from this struct, and writes a context for the tasks.
 // CHECK-LABEL: func.func @f(%arg0: !llvm.ptr) {
 // CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
 // CHECK-DAG: %[[TASK:.*]] = constant @f.rows : (!llvm.ptr, i64, i64) -> ()
@@ -8,11 +9,11 @@
 // CHECK: %[[DIMS:.*]] = llvm.load %[[DIMS_FIELD]]
 // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[DIMS]][1] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[N:.*]] = llvm.load %[[SECOND]] : !llvm.ptr -> i64
-// The weights begin at multiples of 64 bytes.
+// Each packed weight begins at a multiple of 64 bytes.
 // CHECK: %[[WEIGHTS_FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[WEIGHTS:.*]] = llvm.load %[[WEIGHTS_FIELD]]
 // CHECK: llvm.getelementptr %[[WEIGHTS]][64] : (!llvm.ptr) -> !llvm.ptr, i8
-// The loop does not grow the stack.
+// The context is allocated outside the loop, so that the stack does not grow.
 // CHECK: %[[CONTEXT:.*]] = llvm.alloca %[[ONE]] x !llvm.struct<(ptr, struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>, i64)>
 // CHECK: scf.for
 // CHECK-NOT: llvm.alloca
@@ -23,7 +24,7 @@
 // CHECK: llvm.getelementptr %arg0[64]
 // CHECK: llvm.call %{{.*}}(%{{.*}}, %[[POINTER]], %[[CONTEXT]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> ()
 
-// The task's scratch is its worker's part of the task workspace.
+// The scratch memory of a task is the part of the tasks' workspace that belongs to its worker.
 // CHECK-LABEL: func.func private @f.rows(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64) {
 // CHECK: %[[CALL_FIELD:.*]] = llvm.getelementptr %arg0[0, 0]
 // CHECK: %[[CALL:.*]] = llvm.load %[[CALL_FIELD]] : !llvm.ptr -> !llvm.ptr
@@ -45,7 +46,7 @@
 // CHECK: llvm.load %arg0 : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.getelementptr %arg1[64]
 
-// Neither kernel nor task.
+// A function that is neither a kernel nor a task keeps its signature.
 // CHECK-LABEL: func.func private @helper(%arg0: memref<4xf32>) -> index
 
 #symbols = [#attn.symbol<"m", 0 to 9>, #attn.symbol<"n", 0 to 9>]
@@ -88,7 +89,7 @@ func.func private @helper(%w: memref<4xf32>) -> index {
 
 // -----
 
-// A packed tensor without elements has an address all the same.
+// A packed tensor without elements has an address too.
 // CHECK-LABEL: func.func @empty(%arg0: !llvm.ptr) {
 // CHECK: %[[field:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[weights:.*]] = llvm.load %[[field]]
@@ -148,7 +149,7 @@ func.func @f() attributes {attn.kernel = "main"} {
 
 // -----
 
-// Weights without a byte have an address too.
+// If all packed weights together have no bytes, they have an address too.
 // CHECK-LABEL: func.func @empty_weight(%arg0: !llvm.ptr) {
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: llvm.load %[[FIELD]]
@@ -161,7 +162,8 @@ func.func private @use(memref<0x4xf32>)
 
 // -----
 
-// Counts go to the 64 bytes of the worker: that of the task or, in an entry, of the caller.
+// Counts of tiles are added to the 64 bytes of a worker: in a task, of the worker that runs it; in an entry function,
+// of the worker of the caller.
 // CHECK-LABEL: func.func @counts(
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[72]
 // CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr

@@ -9,7 +9,7 @@
 // CHECK-LABEL: llvm.func @"add.rows.x86-64-v4"(%arg0: !llvm.ptr, %arg1: i64, %arg2: i64)
 // CHECK-LABEL: llvm.func @"add.workspace.x86-64-v4"(%arg0: !llvm.ptr, %arg1: !llvm.ptr)
 
-// Each level's functions carry its instructions, and the lines of this file.
+// The functions of an ISA level have its CPU as an attribute, and debug locations.
 // IR: define void @add.x86-64-v4(ptr %0) #[[V4:[0-9]+]] !dbg
 // IR: define void @add.rows.x86-64-v4({{.*}} #[[V4]] !dbg
 // IR: define void @add.x86-64(ptr %0) #[[BASE:[0-9]+]] !dbg

@@ -10,7 +10,7 @@ llvm.func @f(%p: !llvm.ptr) -> i1 {
   llvm.return %a : i1
 }
 
-// Vectors of bits, and bytes that are read as bytes, stay.
+// Loads of vectors of bits and of bytes stay.
 // CHECK-LABEL: llvm.func @others(
 // CHECK-NOT: llvm.icmp
 llvm.func @others(%p: !llvm.ptr) -> i8 {

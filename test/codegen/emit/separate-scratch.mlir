@@ -4,8 +4,8 @@
 // CHECK-DAG: #[[A:.*]] = #llvm.alias_scope<id = "task.scratch_0", domain = #[[DOMAIN]]
 // CHECK-DAG: #[[B:.*]] = #llvm.alias_scope<id = "task.scratch_64", domain = #[[DOMAIN]]
 // CHECK-LABEL: @task(
-// The first temporary is where the scratch memory begins. Loads of arguments, of bytes, and from an offset that is not
-// constant, promise nothing.
+// The first temporary begins at the start of the scratch memory. Loads of arguments, of bytes, and at an offset that is
+// not constant get no alias scope.
 // CHECK: llvm.load %{{.*}} {alias_scopes = [#[[A]]], alignment = 4 : i64, noalias_scopes = [#[[B]]]} : !llvm.ptr -> f32
 // CHECK: llvm.store %{{.*}}, %{{.*}} {alias_scopes = [#[[B]]], alignment = 4 : i64, noalias_scopes = [#[[A]]]} : f32
 // CHECK-COUNT-3: llvm.load

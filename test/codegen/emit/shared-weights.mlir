@@ -1,7 +1,7 @@
 // RUN: attnc %s -o %t.so --target=native
 // RUN: grep packed_hash %t.json | sort -u | count 1
 
-// Two functions that pack the same weights in the same way share them, whatever the names of the functions.
+// Two functions that pack the same weights in the same way share the packed weights.
 func.func @f(%x: tensor<2x4xf32>, %w: tensor<8x4xf32> {attn.weight, attn.name="w"}) -> tensor<2x8xf32> {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x8xf32>

@@ -11,7 +11,7 @@ llvm.func @bits(%p: !llvm.ptr) -> vector<4xi16> {
   llvm.return %bits : vector<4xi16>
 }
 
-// 1.5 is 0x3FC0.
+// The bf16 1.5 has the bits 0x3FC0, 16320.
 // CHECK-LABEL: llvm.func @constants(
 // CHECK-DAG: llvm.mlir.constant(16320 : i16) : i16
 // CHECK-DAG: llvm.mlir.constant(dense<16320> : vector<4xi16>) : vector<4xi16>

@@ -8,11 +8,11 @@
 // CHECK: memref.load %{{.+}}[%[[AT]]#0, %[[AT]]#1]
 // CHECK: memref.store
 // CHECK: gpu.barrier
-// Each row is summed by one thread.
+// One thread computes the sum of a row.
 // CHECK: scf.for
 // CHECK: scf.for %{{.+}} = %c0 to %c768
 // CHECK: gpu.barrier
-// A single sum is computed by one thread.
+// One thread computes a single sum.
 // CHECK: scf.if
 // CHECK: scf.for
 // CHECK: gpu.barrier
@@ -39,7 +39,7 @@ func.func private @map(%i: index, %worker: index, %x: memref<?x768xf32>, %y: mem
   return
 }
 
-// Functions of the CPU are left alone.
+// A function that runs on the CPU stays.
 // CHECK-LABEL: func @entry
 // CHECK: linalg.fill
 func.func @entry(%r: memref<?xf32>) {

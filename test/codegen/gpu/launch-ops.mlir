@@ -17,7 +17,7 @@ func.func @outside(%x: memref<8xf32>, %y: memref<8xf32>) {
 
 // -----
 
-// Tasks have their own constant arrays.
+// The memref.get_global of a constant array moves into the task.
 // CHECK-LABEL: func @constant
 // CHECK: scf.forall
 // CHECK: %[[TABLE:.+]] = memref.get_global @table
@@ -31,7 +31,7 @@ func.func @constant(%x: memref<4xf32>) {
 
 // -----
 
-// Packing runs on the CPU.
+// A pack function runs on the CPU, so it stays.
 // CHECK-LABEL: func @f.pack
 // CHECK-NOT: scf.forall
 func.func @f.pack(%w: memref<8xf32>, %p: memref<8xf32>) attributes {attn.kernel = "pack"} {

@@ -2,12 +2,12 @@
 
 // CHECK-LABEL: func private @merge
 // CHECK-SAME: (%{{.+}}: index, %{{.+}}: index, %[[MS:.+]]: memref<?x4xf32>, %[[LS:.+]]: memref<?x4xf32>, %[[AS:.+]]: memref<?x4x8xf32>
-// This is the state before its first part.
+// The initial state is written.
 // CHECK: scf.parallel (%{{.+}}) = (%c0) to (%c4) step (%c1) {
 // CHECK: memref.store %cst{{.*}}, %[[M:.+]][%{{.+}}]
 // CHECK: scf.parallel
 // CHECK: scf.parallel (%{{.+}}, %{{.+}}) = (%c0, %c0) to (%c4, %c8) step (%c1, %c1) {
-// The accumulators become relative to the greatest maximum.
+// The accumulators are scaled to the greatest maximum, and added.
 // CHECK: scf.parallel (%[[Q:.+]], %[[E:.+]]) = (%c0, %c0) to (%c4, %c8) step (%c1, %c1) {
 // CHECK: %[[GREATEST:.+]] = scf.for %[[N:.+]] = %c0 to %{{.+}} step %c1 iter_args
 // CHECK: memref.load %[[MS]][%[[N]], %[[Q]]]

@@ -1,13 +1,14 @@
 // RUN: attn-opt %s -attn-gpu-online-to-fragments -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck %s
 
-// 16 queries, 16 keys and 16 elements of a value in one warp: each lane has two maxima, two sums and eight accumulators.
+// One warp computes 16 queries, 16 keys and 16 elements of a value. Each lane has two maxima, two sums and eight
+// accumulators.
 // CHECK-LABEL: func private @attend
 // CHECK-DAG: %[[MAX:.+]] = memref.alloca() : memref<2xf32>
 // CHECK-DAG: memref.alloca() : memref<8xf32>
-// These are the products of queries and keys.
+// The products of queries and keys.
 // CHECK: nvgpu.ldmatrix %{{.+}} {numTiles = 4 : i32, transpose = false}
 // CHECK-COUNT-2: nvvm.mma.sync
-// Each query has a bound, which is compared with the columns.
+// The bound of each query, which the mask gives, is compared with the keys.
 // CHECK: %[[HIDDEN:.+]] = arith.cmpi sle, %{{.+}}, %{{.+}} : i32
 // CHECK: arith.select %[[HIDDEN]], %{{.+}}, %{{.+}} : f32
 // CHECK: gpu.shuffle xor %{{.+}}, %c1_i32
@@ -18,7 +19,8 @@
 // CHECK: scf.if %[[LARGE]] -> (f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK: arith.subf
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
-// Values that are not finite are multiplied as zeros and ones.
+// If a value is not finite, three products have separate sums: that with the finite values, and those with ones at the
+// places of infinities and of negative infinities.
 // CHECK: %[[ANY:.+]] = nvvm.vote.sync any
 // CHECK: scf.if %[[ANY]] {
 // CHECK: nvgpu.ldmatrix %{{.+}} {numTiles = 4 : i32, transpose = true}
@@ -59,8 +61,9 @@ func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attri
 
 // -----
 
-// Four warps multiply swizzled tiles together. The products of these queries and keys, and those of the probabilities
-// and values of the step before, run while this step computes its softmax.
+// Four warps multiply swizzled tiles together. In the middle of a loop, the step starts the products of its queries and
+// keys and those of the probabilities and values of the previous step. The latter run while this step computes its
+// softmax.
 // CHECK-LABEL: func private @warpgroup
 // CHECK: %[[PENDING:.+]] = memref.alloca() : memref<8xi32>
 // CHECK-COUNT-8: memref.load %[[PENDING]]

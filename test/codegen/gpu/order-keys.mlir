@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-gpu-order-keys | FileCheck %s
 
-// Keys in columns are transposed; values in rows stay.
+// Keys that are columns of their tensor are transposed; values that are rows stay.
 // CHECK: #[[KEYS:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d3)>
 // CHECK-LABEL: func @f
 // CHECK-SAME: %[[Q:.+]]: tensor<2x40x64xf16>, %[[K:.+]]: tensor<2x64x?xf16>, %[[V:.+]]: tensor<2x?x64xf16>

@@ -31,7 +31,8 @@ module {
 
 // -----
 
-// A tensor map is a parameter, and barriers are for the threads that do not only copy.
+// A tensor map becomes a parameter of the kernel. Only the 256 threads that compute wait at a barrier of the function,
+// not the producers, which only copy.
 // CHECK-LABEL: func private @g.attend
 // CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128, arguments = 80, maps = [#attn.tensor_map<offset = 8, rank = 3, dim = 1, rows = 32, bytes = 2>]>
 // CHECK: llvm.func @g_attend_0(%{{.+}}: !llvm.ptr {llvm.byval = !llvm.struct<{{.+}}>, nvvm.grid_constant}, %[[MAP:.+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-gpu-place-temporaries -split-input-file -verify-diagnostics | FileCheck %s
 
-// The state and the scratch of a step are in registers; what another op reads is in shared memory.
+// The state and the scores of a step are in registers; a temporary that another op reads is in shared memory.
 // CHECK-LABEL: func @attend
 // CHECK: scf.forall
 // CHECK-COUNT-4: memref.alloca() : memref<{{.*}}xf32, #gpu.address_space<private>>
@@ -26,7 +26,7 @@ func.func @attend(%q: memref<64x16xf32>, %k: memref<16x32xf32>, %v: memref<32x16
 
 // -----
 
-// A temporary of the call stays where it is. One of a task may have any size up to a bound.
+// A temporary outside tasks stays. A temporary of a task may have a dynamic size that is bounded.
 // CHECK-LABEL: func @sizes
 // CHECK: memref.alloc(%{{.+}}) : memref<?xf32>
 // CHECK: memref.alloca() : memref<512xi8, #gpu.address_space<workgroup>>

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: func private @attend
 // CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128>
-// There are two tiles each of keys and of values, with their barriers, and tensor maps.
+// Shared memory has two tiles of keys and two of values, with their barriers. Keys and values get tensor maps.
 // CHECK-DAG: memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<2x128x64xbf16, #gpu.address_space<workgroup>>
 // CHECK-DAG: memref.alloca() : memref<2xi64, #gpu.address_space<workgroup>>
 // CHECK-DAG: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c128, %c64]
@@ -10,7 +10,7 @@
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK: nvvm.barrier0
 // CHECK: scf.if %{{.+}} {
-// The code of the consumers follows.
+// The consumers, the threads that compute:
 // CHECK-NEXT: nvvm.setmaxregister increase 240
 // CHECK: nvgpu.device_async_copy
 // CHECK: scf.if %{{.+}} {
@@ -29,12 +29,12 @@
 // CHECK: attn.online_step
 // CHECK-NOT: attn.overlap
 // CHECK-COUNT-2: nvvm.mbarrier.arrive
-// This step is outside of loops.
+// The step outside the loops:
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
 // CHECK: attn.online_step
 // CHECK-COUNT-2: nvvm.mbarrier.arrive
 // CHECK: } else {
-// This is the code of the thread that copies.
+// The producer, the thread that starts copies:
 // CHECK-NEXT: nvvm.setmaxregister decrease 24
 // CHECK: scf.for
 // CHECK: nvvm.mbarrier.try_wait
@@ -46,7 +46,7 @@
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
 
-// Rows of 60 elements do not begin at multiples of 16 bytes.
+// Rows of 60 elements do not begin at multiples of 16 bytes, so no copies are possible and there is no producer.
 // CHECK-LABEL: func private @odd
 // CHECK-SAME: attn.launch = #attn.launch<threads = 128>
 // CHECK-NOT: nvvm.mbarrier

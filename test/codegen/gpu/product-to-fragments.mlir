@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-gpu-product-to-fragments -canonicalize | FileCheck %s
 
-// Each warp has 32 rows and 16 columns: two by two matrices, and four numbers of each in a lane.
+// Each warp computes 32 rows and 16 columns, as two by two matrices. A lane holds four numbers of each matrix.
 // CHECK-LABEL: func private @project
 // CHECK-DAG: %[[LEFT:.+]] = memref.alloca() {alignment = 16 : i64} : memref<2x64x72xf16, #gpu.address_space<workgroup>>
 // CHECK-DAG: %[[RIGHT:.+]] = memref.alloca() {alignment = 16 : i64} : memref<2x32x72xf16, #gpu.address_space<workgroup>>
@@ -28,7 +28,8 @@ func.func private @project(%i: index, %worker: index, %x: memref<1x?x96xf16>, %w
   return
 }
 
-// A weight with its columns together is transposed as it is loaded. In f32, each product takes three instructions.
+// A weight whose elements are adjacent along n is transposed when it is loaded. Products of f32 take three
+// instructions.
 // CHECK-LABEL: func private @columns
 // CHECK: memref.load %{{.+}} : memref<32x{{.+}}xf32, {{.+}}, #gpu.address_space<workgroup>>
 // CHECK-COUNT-3: nvvm.mma.sync {{.+}} multiplicandAPtxType = #nvvm.mma_type<tf32>
@@ -38,7 +39,7 @@ func.func private @columns(%i: index, %worker: index, %x: memref<50x96xf32>, %w:
   return
 }
 
-// Sums over two loops are left alone.
+// A sum over two dimensions stays.
 // CHECK-LABEL: func private @two_sums
 // CHECK: linalg.contract
 func.func private @two_sums(%i: index, %worker: index, %x: memref<8x4x6xf32>, %w: memref<5x4x6xf32>, %y: memref<8x5xf32>)

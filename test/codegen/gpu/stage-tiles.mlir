@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -attn-gpu-stage-tiles -canonicalize -split-input-file -verify-diagnostics | FileCheck %s
 
-// One tile of queries and two tiles each of keys and values, with rows of 64 + 8 elements. The loops share them.
+// Shared memory has one tile of queries and two tiles each of keys and values, with rows of 64 + 8 elements. The loops
+// share these tiles.
 // CHECK-LABEL: func private @attend
 // CHECK: %[[KEYS:.+]] = memref.alloca() {alignment = 16 : i64} : memref<2x64x72xbf16, #gpu.address_space<workgroup>>
 // CHECK: %[[TURN:.+]] = memref.alloca() : memref<index>
@@ -13,7 +14,7 @@
 // CHECK-NEXT: gpu.barrier
 // CHECK: %[[STAGE:.+]] = memref.load %[[TURN]][]
 // CHECK: %[[OTHER:.+]] = arith.subi %c1, %[[STAGE]]
-// The next tile is copied, as far as its keys exist.
+// The copy of the next tile starts; it ends at the last key.
 // CHECK: %[[AFTER:.+]] = arith.addi %[[J]], %c64
 // CHECK: %[[NEXT:.+]] = arith.minsi %[[AFTER]], %[[FULL]]
 // CHECK: %[[ROWS:.+]] = memref.subview %{{.+}}[%[[NEXT]], 0] [64, 64] [1, 1]
@@ -54,7 +55,8 @@ func.func private @attend(%i: index, %worker: index, %q: memref<?x64xbf16, strid
 
 // -----
 
-// Rows of 20 elements do not begin at multiples of 16 bytes: threads copy element by element, and the last 12 of 32 are zeros.
+// Rows of 20 elements do not begin at multiples of 16 bytes, so threads copy element by element, and pad rows to 32
+// elements with zeros.
 // CHECK-LABEL: func private @odd
 // CHECK: memref.alloca() {alignment = 16 : i64} : memref<1x32x40xf16
 // CHECK: scf.for

@@ -1,6 +1,6 @@
 // RUN: attn-import %s | FileCheck %s
 
-// Arguments and results without a name in the file get one; the others keep their names.
+// Arguments and results that have no name in the file get one; named arguments and results keep their names.
 // CHECK-LABEL: func.func @nameless(
 // CHECK-SAME: tensor<?x4xf32> {attn.dims = ["arg0.0", ""], attn.name = "arg0"}
 // CHECK-SAME: tensor<?x4xf32> {attn.dims = ["key.0", ""], attn.name = "key"}

@@ -2,7 +2,7 @@
 
 #id = affine_map<(a) -> (a)>
 
-// Sizes that an operation needs equal are one symbol.
+// Sizes that an op requires to be equal get one symbol.
 // CHECK-LABEL: func.func @sum(
 // CHECK-SAME: attn.dims = ["arg0.0"]
 // CHECK-SAME: attn.dims = ["arg0.0"]
@@ -19,7 +19,7 @@ func.func @sum(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
   return %r : tensor<?xf32>
 }
 
-// Keys and values have the same number; the number of queries differs.
+// The number of keys and the number of values share a symbol; the number of queries has another symbol.
 // CHECK-LABEL: func.func @attention(
 // CHECK-SAME: attn.dims = ["arg0.0", ""]
 // CHECK-SAME: attn.dims = ["arg1.0", ""]
@@ -35,7 +35,7 @@ func.func @attention(%q: tensor<?x8xf32>, %k: tensor<?x8xf32>, %v: tensor<?x8xf3
   return %r : tensor<?x8xf32>
 }
 
-// Products of sizes agree once their factors do.
+// Two products of sizes are accepted as equal if their factors share symbols.
 // CHECK-LABEL: func.func @flattened(
 // CHECK-SAME: attn.dims = ["arg0.0", "arg0.1"]
 // CHECK-SAME: attn.dims = ["arg0.0", "arg0.1"]
@@ -47,7 +47,7 @@ func.func @flattened(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> (tensor<?x?xf3
   return %r, %y : tensor<?x?xf32>, tensor<?x?xf32>
 }
 
-// A size that must be one number becomes that number, and a tensor is at least as large as its slices.
+// A size that must equal a constant gets a range of this constant only. A tensor is at least as large as its slices.
 // CHECK-LABEL: func.func @ranges(
 // CHECK-SAME: [#attn.symbol<"arg0.0", 3 to 3>, #attn.symbol<"arg2.0", 8 to 16>]
 func.func @ranges(%x: tensor<?xf32>, %y: tensor<3xf32>, %z: tensor<?xf32>, %table: tensor<16xf32>) -> (tensor<3xf32>, tensor<5xf32>, tensor<?xf32>) {

@@ -1,7 +1,7 @@
-"""assertions.py FOLDER: models with assertions on elements, as torch.export writes them, and the input of each.
+"""assertions.py FOLDER: writes models with assertions on elements, as torch.export writes them, and their inputs.
 
     dropped.pt2  x + 1 after `assert n.max().item() <= x.shape[1]`, a torch._check and a torch._assert_async of elements
-    read.pt2     n.max().item() decides the size of the result
+    read.pt2     a model in which n.max().item() is the size of the result
 """
 import os
 import sys

@@ -1,7 +1,8 @@
 """Checks that buffers that hold a band of a matrix become formulas, and other buffers weights: bands.py FOLDER
 
-Each model adds a buffer to an input. The sum must equal that of numpy, and the buffer must be a weight of the library
-exactly if this is expected. Attentions with masks that are slices of band buffers must then have the named mask.
+A band has one value in some adjacent diagonals of a matrix, and another elsewhere. Each model adds a buffer to an
+input. The sum must equal that of numpy, and the buffer must be a weight of the library only if it is no band. An
+attention whose mask is a slice of a band must get the expected mask attribute.
 """
 
 import json
@@ -22,7 +23,7 @@ def band(lower, upper):
     return np.tril(np.triu(ONES, -lower), upper)
 
 
-# name: (values, whether they are a formula)
+# name: (values, whether the buffer becomes a formula)
 BUFFERS = {
     "lower triangle": (np.tril(ONES), True),
     "lower triangle, less": (np.tril(ONES, -1), True),
@@ -86,7 +87,7 @@ def check_values(name, values, is_formula, folder):
 
 
 def check_mask(name, values, first, expected, folder):
-    """Keys of which the buffer holds 0, in its rows from `first` on, are hidden."""
+    """Checks an attention that hides keys where the buffer, in its rows from `first` on, holds 0."""
     tokens, size = 6, 8
     x = random.standard_normal((2, tokens, size)).astype("float32")
     program = Program()
@@ -115,7 +116,7 @@ def check_mask(name, values, first, expected, folder):
 
 
 def check_literals(folder):
-    """A number in the code of the model is not a weight, but a list of numbers is one."""
+    """Checks that a number in the code of the model is not a weight, but a list of numbers is one."""
     program = Program()
     x = random.standard_normal((2, 3)).astype("float32")
     argument = program.input("x", x)
@@ -132,7 +133,7 @@ def check_literals(folder):
 
 
 def check_state(folder):
-    """A buffer that a graph writes to, here in a row of a view, is not a formula, whatever its initial contents are."""
+    """Checks that a buffer to which the graph writes, here through a view, does not become a formula."""
     program = Program()
     table, argument = program.buffer("state", np.eye(4, dtype="float32")), program.input("x", np.ones(4, "float32"))
     row = program.node("aten.select.int", np.empty(4, "float32"), self=table, dim=0, index=1)

@@ -1,6 +1,6 @@
 """Decodes token by token with caches of keys and values, which the graph writes to: caches.py FOLDER
 
-There is one case for each way in which torch.export states that a cache is written. A step projects its tokens, writes
+There is one case for each form in which torch.export writes an update of a cache. A step projects its tokens, writes
 their keys and values to the caches, and attends to all keys and values in the caches. The outputs of all steps must be
 those of causal attention over the whole sequence, computed in float64. The caches must hold the keys and values so far;
 all other elements must be unchanged, bit for bit.
@@ -20,14 +20,15 @@ WIDTH = HEADS * SIZE
 random = np.random.default_rng(1)
 WEIGHT = random.standard_normal((3 * WIDTH, WIDTH)).astype("float32") / np.float32(WIDTH**0.5)
 X = random.standard_normal((BATCH, TOKENS, WIDTH)).astype("float32")
-# A value of a cache that is not written yet must have no influence, because a program need not initialise it.
+# An element of a cache that is not written yet must have no influence, because a program need not initialise caches.
 OLD = random.standard_normal((BATCH, HEADS, LENGTH, SIZE)).astype("float32")
 CACHES = {"k_cache": OLD, "v_cache": np.flip(OLD, 0).copy()}
 CASES = []
 
 
 def case(**options):
-    """A function that writes `new`, keys or values, to `cache` at `position`, and gives what attention reads."""
+    """Registers a function that writes `new`, keys or values, to `cache` at `position`, and returns the tensor that the
+    attention reads."""
     return lambda write: CASES.append((write, options))
 
 
@@ -102,14 +103,14 @@ def element_of_view_written_in_place(step, cache, new, position):
 
 @case(reads="old")
 def old_rows_read_afterwards(step, cache, new, position):
-    """The previous contents of the cache are a result as well."""
+    """The graph also returns the previous contents of the cache."""
     old = step("clone.default", OLD, self=cache)
     step.program.output(old)
     return step("index_copy_.default", OLD, self=cache, dim=2, index=position, source=new)
 
 
 class Step:
-    """The graph of a step of `tokens` tokens, and its file."""
+    """The graph of a step for `tokens` tokens, and its file."""
 
     def __init__(self, write, folder, tokens=1, kind=None, is_input=False, positions="at call", reads=None, known=0):
         self.name = f"{write.__name__}_{known}"
@@ -181,7 +182,7 @@ def run(*command):
 
 
 def reference():
-    """Causal attention over all tokens, the keys and the values."""
+    """Returns the causal attention over all tokens, the keys and the values."""
     qkv = (X.astype("float64") @ WEIGHT.T.astype("float64")).reshape(BATCH, TOKENS, 3, HEADS, SIZE)
     q, k, v = qkv.transpose(2, 0, 3, 1, 4)
     scores = np.where(np.tri(TOKENS, dtype=bool), q @ k.swapaxes(-1, -2) / SIZE**0.5, -np.inf)

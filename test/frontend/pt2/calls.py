@@ -1,9 +1,9 @@
-"""Defines cases that call an op and compare with a reference, and data that cases share.
+"""Defines cases that call an op and compare the result with a reference, and data that cases share.
 
-The files in ops/ contain the cases; ops.py runs them. A case is an op, the expected result, and the arguments by their
+The files in ops/ contain the cases; ops.py runs them. A case has an op, the expected result, and the arguments by their
 names in torch's schemas. References are computed in float64. Results that are integers or booleans must be equal.
-Floats may differ by some units in the last place (ulps) or, if many elements are summed, by a fraction of the largest
-(near). Many cases share a file, which is compiled once. Complex numbers are passed and compared as pairs.
+Floats may differ by `ulps` units in the last place or, if many elements are summed, by a fraction `near` of the largest
+element. Many cases share a file, which is compiled once. Complex numbers are passed and compared as pairs.
 """
 
 import inspect
@@ -17,7 +17,7 @@ import numpy as np
 from program import DType, Program
 
 CASES, GRAPHS = [], []
-# Ops that attn does not compute yet, and the reasons. These are printed, not called.
+# Ops that attn does not compute yet, and the reasons. ops.py prints these and does not call them.
 NOT_YET = []
 
 
@@ -34,7 +34,7 @@ class Case:
             yield from (a for a in (value if isinstance(value, list) else [value]) if isinstance(a, np.ndarray))
 
     def results(self):
-        """The expected results of the op, with the expected types."""
+        """Returns the expected results of the op, with the expected types."""
         want = self.want
         if callable(want):
             with np.errstate(all="ignore"):
@@ -44,7 +44,8 @@ class Case:
         return [(np.asarray(w), kind or self.kind_of(np.asarray(w))) for w, kind in zip(wants, kinds)]
 
     def kind_of(self, want):
-        """Unless a case says otherwise, the type is that of the first tensor of the same category."""
+        """Returns the expected type of a result. Unless a case gives one, it is that of the first tensor of the same
+        category (floats, integers or booleans)."""
         if want.dtype == bool:
             return "bool"
         for category, otherwise in ((np.complexfloating, "complex64"), (np.floating, "float32"), (np.integer, "int64")):
@@ -61,14 +62,14 @@ def widened(value):
 
 
 def passed(array):
-    """Complex numbers in the form in which callers pass them, as pairs."""
+    """Converts complex numbers to pairs, the form in which callers pass them."""
     if array.dtype.kind != "c":
         return array
     return np.stack([array.real, array.imag], -1)
 
 
 def place_of(frame):
-    """The file of a test, and the line in it."""
+    """Returns the file of a case, and the line in it."""
     return {"file": os.path.basename(frame.f_code.co_filename), "line": frame.f_lineno}
 
 
@@ -81,7 +82,7 @@ def case(op, want, kind=None, ulps=2, near=0.0, many=False, not_yet="", **argume
 
 
 def graph(function):
-    """Several nodes in a row: the function adds them to a builder."""
+    """Registers a function that adds the nodes of a graph to a builder."""
     GRAPHS.append(function)
     return function
 
@@ -130,7 +131,7 @@ def target_of(op):
 
 
 class Builder:
-    """Adds nodes to a program, and their references."""
+    """Adds nodes to a program, and computes their references."""
 
     def __init__(self, program, inputs):
         self.program, self.inputs, self.wanted = program, inputs, []
@@ -169,7 +170,7 @@ class File:
         program.save(path + ".pt2")
 
     def tensor(self, array, name, seen):
-        """Arrays that several cases share are one input. Arguments that torch calls weights are weights here."""
+        """Returns the input for an array, one for all cases that share it. An argument named weight is a weight."""
         key = id(array), name == "weight"
         if key not in seen and name == "weight":
             seen[key] = self.program.weight(f"w{len(self.program.inputs)}", array), array
@@ -200,7 +201,7 @@ class File:
             self.wanted.append((one, want, kind))
 
     def check(self):
-        """Compiles the file and compares on every level; returns how often it compared."""
+        """Compiles the file and compares results at every ISA level; returns the number of comparisons."""
         library = self.path + ".so"
         compiled = run("attnc", self.path + ".pt2", "-o", library)
         if compiled.returncode != 0:
@@ -210,7 +211,7 @@ class File:
         for i, array in enumerate(self.inputs):
             np.save(f"{self.path}.{i}.npy", passed(array))
             inputs.append(f"--input={self.path}.{i}.npy")
-        # The best level that this machine runs comes first.
+        # The best level that this machine supports comes first.
         function = json.loads(run("attn-run", "--describe", "--json", library).stdout)["functions"][0]
         names = [level["level"] for level in function["levels"]]
         names = names[names.index(function["level"]):]
@@ -236,7 +237,7 @@ class File:
 
 
 def difference(got, want, kind, ulps, near):
-    """Returns what is wrong with a result, or None."""
+    """Returns a description of what is wrong with a result, or None."""
     if np.dtype(kind).kind == "c":
         kind, want = {"complex64": "float32", "complex128": "float64"}[kind], passed(want)
     if got.dtype.name != kind or got.shape != want.shape:

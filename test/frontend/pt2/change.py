@@ -45,7 +45,7 @@ def wrong_result(entries, model, weights):
 
 
 def view(entries, model, weights):
-    # (n, p, heads * size) and (n, p, heads, size, 2) have equally many elements only for some sizes.
+    # (n, p, heads * size) and (n, p, heads, size, 2) have the same number of elements only for some sizes.
     model["graph_module"]["graph"]["tensor_values"]["reshape"]["sizes"][2] = {"as_int": 2}
     argument(node(model, "reshape.default"), "shape")["arg"]["as_sym_ints"][2] = {"as_int": 2}
 
@@ -155,7 +155,7 @@ def more_bytes(entries, model, weights):
 
 
 def first_token(entries, model, weights):
-    """The result is token 0 of the packed projection."""
+    """Makes token 0 of the projection the result."""
     graph, signature = model["graph_module"]["graph"], model["graph_module"]["signature"]
     select = node(model, "select.int")
     argument(select, "dim")["arg"] = {"as_int": 3}
@@ -166,7 +166,7 @@ def first_token(entries, model, weights):
 
 
 def buffer(entries, model, weights):
-    """Does not break the file: the first weight is a buffer outside of the state dict, so its data is a constant."""
+    """Does not break the file: makes the first weight a buffer outside of the state dict, so its data is a constant."""
     spec = model["graph_module"]["signature"]["input_specs"][0]
     spec["buffer"] = {**spec.pop("parameter"), "buffer_name": "table", "persistent": False}
     del spec["buffer"]["parameter_name"]

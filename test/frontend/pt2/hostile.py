@@ -1,6 +1,6 @@
-"""Writes a file for each argument that an op refuses, such as numbers at the limits of 64 bits: hostile.py FOLDER
+"""hostile.py FOLDER: writes a file for each argument that an op does not accept, such as numbers near 2^63.
 
-Every file must be refused with its error message, within 10 seconds and 2 GiB.
+For every file, attn-import must print the expected error message, within 10 seconds and 2 GiB.
 """
 
 import os
@@ -20,7 +20,7 @@ CASES = []
 
 
 def case(message, op, like=X, sizes=None, is_list=False, **arguments):
-    """`sizes` are those that the file states of the first argument, where no array has as many elements."""
+    """Adds a case. `sizes` are the sizes of the first argument in the file, if no array can have that many elements."""
     CASES.append((message, op, like, sizes, is_list, arguments))
 
 

@@ -1,6 +1,9 @@
-"""Calls every op that .pt2 files may hold, at every level of this machine; compares with numpy: ops.py FOLDER GROUP...
+"""Calls every op that .pt2 files may contain, at every ISA level of this machine, and compares the results with numpy:
 
-A group is a file in ops/; see calls.py. Without a group, fails if `attn-import --ops` lists an op that has no case.
+    ops.py FOLDER GROUP...
+
+A group is a file in ops/; see calls.py. Without a group, the script fails if `attn-import --ops` lists an op that has
+no case.
 """
 
 import concurrent.futures
@@ -15,7 +18,7 @@ from program import Program
 from sizes import FUNCTIONS, numbers_of_sizes
 
 CASES_PER_FILE = 40
-# Ops that no file may contain, in any form.
+# Ops that attn-import does not accept in any form.
 REFUSED = {"native_dropout.default"}
 HERE = pathlib.Path(__file__).resolve().parent / "ops"
 GROUPS = sorted(path.stem for path in HERE.glob("*.py"))
@@ -29,7 +32,7 @@ def load(groups):
 
 
 def files(folder):
-    """Yields files with as many cases as fit into one file. Each graph of several nodes gets a separate file."""
+    """Yields files. Each has as many cases as fit into one file; each graph of several nodes has a separate file."""
     for i, first in enumerate(range(0, len(CASES), CASES_PER_FILE)):
         yield f"{folder}/{i:02}", CASES[first:first + CASES_PER_FILE], []
     for function in GRAPHS:
@@ -37,7 +40,7 @@ def files(folder):
 
 
 def alone(path, cases):
-    """Compiles the cases of a file one by one if the file does not compile, and returns the failures."""
+    """Compiles the cases of a file that does not compile one by one, and returns the failures."""
     for i, one in enumerate(cases):
         file = File(f"{path}-{i}", [one], [])
         file.check()
@@ -56,7 +59,7 @@ def uncovered():
     table = [line.split("`")[1] for line in run("attn-import", "--ops").stdout.splitlines() if line.startswith("| `")]
     graphs = "".join(map(inspect.getsource, [*GRAPHS, Program.size, numbers_of_sizes])).replace('arithmetic("', '"_operator.')
     have = {one.op for one in CASES} | REFUSED | set(FUNCTIONS)
-    # Some ops have only a form that works in place.
+    # Some ops have only an in-place form.
     have |= {op.replace("_.", ".") for op in have if op.startswith(("fill_diagonal_", "floor_divide_"))}
     return table, [op for op in table if op not in have and op + '"' not in graphs]
 

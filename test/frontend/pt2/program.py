@@ -1,4 +1,4 @@
-"""Writes .pt2 files as torch.export.save does, without torch.
+"""Writes .pt2 files in the format of torch.export.save, without torch.
 
     program = Program()
     x = program.input("x", numpy.ones((2, 3), "float32"))
@@ -25,7 +25,7 @@ LEAF = {"type": None, "context": None, "children_spec": []}
 
 
 def tree(value):
-    """The text that torch writes for nested tuples and dictionaries; any other value is a leaf."""
+    """Returns the text that torch writes for nested tuples and dictionaries; any other value is a leaf."""
     if isinstance(value, dict):
         context, children = json.dumps(list(value)), value.values()
     elif isinstance(value, tuple):
@@ -40,7 +40,7 @@ class DType(str):
 
 
 class Value:
-    """A tensor of the graph, a number that stands for a size, or a float or a condition that is computed from sizes."""
+    """A tensor of the graph, a size, or a float or a condition that is computed from sizes."""
 
     def __init__(self, name, is_size=False, is_float=False, is_condition=False):
         self.name, self.is_size, self.is_float, self.is_condition = name, is_size, is_float, is_condition
@@ -51,17 +51,17 @@ def symbol(name):
 
 
 def expression(text):
-    """A symbol by its name, or the text of a sympy expression."""
+    """Returns the entry in the file for a size that is a symbol or a sympy expression, from its text."""
     return {"as_expr": {"expr_str": text if "(" in text else symbol(text), "hint": {"as_int": 4}}}
 
 
 def size(value):
-    """A size is a number, the name of a symbol, or a sympy expression."""
+    """Returns the entry in the file for a size: a number, the name of a symbol, or the text of a sympy expression."""
     return expression(value) if isinstance(value, str) else {"as_int": int(value)}
 
 
 def meta(array, sizes=None):
-    """The description in the file of a tensor with the type, sizes and strides of the array."""
+    """Returns the entry in the file for a tensor with the type, sizes and strides of the array."""
     strides = [stride // array.itemsize for stride in array.strides] if array.size else [1] * array.ndim
     return {"dtype": DTYPES[array.dtype.name], "sizes": [size(n) for n in sizes or array.shape],
             "requires_grad": False, "device": {"type": "cpu", "index": None}, "strides": [size(n) for n in strides],
@@ -69,13 +69,13 @@ def meta(array, sizes=None):
 
 
 def number(value):
-    """JSON has no infinities: torch writes them as strings."""
+    """Converts a float for JSON, which has no infinities and no NaN: torch writes these as strings."""
     special = {math.inf: "Infinity", -math.inf: "-Infinity"}
     return "NaN" if math.isnan(value) else special.get(value, value)
 
 
 def argument(value):
-    """The union in the file for an argument of a node."""
+    """Returns the entry in the file for an argument of a node, an object with one field, whose name gives the kind."""
     if value is None:
         return {"as_none": True}
     if isinstance(value, Value) and value.is_float:
@@ -107,23 +107,23 @@ def argument(value):
 
 
 class Program:
-    """A graph that is being written."""
+    """A graph under construction."""
 
     def __init__(self):
         self.tensors, self.symbols, self.ranges = {}, {}, {}
         self.nodes, self.inputs, self.outputs, self.specs, self.weights = [], [], [], [], {}
         self.literals = {}
-        # Conditions on sizes, and how the caller nests the inputs: torch's pytree, and the names of the outermost.
+        # Conditions on sizes; the nesting of the inputs, as torch's pytree; the names of the outermost arguments.
         self.guards, self.tree, self.names = [], None, []
         self.output_tree = None
         # Sizes, strides and offset of weights that are views of the data in the file.
         self.stored = {}
-        # Arrays of the type of weights whose data are bytes.
+        # For weights whose data are given as bytes, arrays that have their type.
         self.kinds = {}
         self.mutations = []
 
     def input(self, name, array, sizes=None):
-        """A tensor that a caller passes. Sizes that are strings are symbols, whose values are numbers from 2 on."""
+        """Adds a tensor that the caller passes. Sizes that are strings are symbols, with values of at least 2."""
         self.specs.append({"user_input": {"arg": {"as_tensor": {"name": name}}}})
         for text in sizes or ():
             if isinstance(text, str) and "(" not in text:
@@ -131,21 +131,21 @@ class Program:
         return self._argument(name, meta(array, sizes))
 
     def weight(self, name, array):
-        """A parameter, whose data is in the file."""
+        """Adds a parameter, whose data is in the file."""
         value = "p_" + name
         self.weights[name] = np.ascontiguousarray(array)
         self.specs.append({"parameter": {"arg": {"name": value}, "parameter_name": name}})
         return self._argument(value, meta(self.weights[name]))
 
     def buffer(self, name, array):
-        """A buffer, whose data is in the file, and which the graph may write to."""
+        """Adds a buffer, whose data is in the file, and to which the graph may write."""
         value = "b_" + name
         self.weights[name] = np.ascontiguousarray(array)
         self.specs.append({"buffer": {"arg": {"name": value}, "buffer_name": name, "persistent": True}})
         return self._argument(value, meta(self.weights[name]))
 
     def literal(self, name, array):
-        """A constant tensor in the code of the model."""
+        """Adds a constant tensor that is in the code of the model."""
         value = "c_" + name
         self.literals[name] = np.asarray(array)
         self.specs.append({"tensor_constant": {"arg": {"name": value}, "tensor_constant_name": name}})
@@ -157,9 +157,9 @@ class Program:
         return Value(name)
 
     def node(self, target, like=(), /, *, symbolic=None, line=0, file="ops.py", is_list=False, **arguments):
-        """Calls an op. `like` is an array with the type and sizes of the result; for several results, a list of arrays.
+        """Adds a call of an op. `like` is an array with the type and sizes of the result, or a list for several.
 
-        `symbolic` has the sizes if they are not all numbers; for several results, a list of such sizes.
+        `symbolic` holds the sizes if not all of them are numbers, or a list of such sizes for several results.
         """
         name = f"{target.split('.')[1]}_{len(self.nodes)}"
         likes = like if isinstance(like, (list, tuple)) else [like]
@@ -173,9 +173,9 @@ class Program:
         return results if isinstance(like, (list, tuple)) else results[0]
 
     def block(self, target, body, *tensors):
-        """A node that runs `body` in a separate program, as torch.export writes torch.no_grad(). Returns the results.
+        """Adds a node whose graph `body` writes, as torch.export does for torch.no_grad(), and returns its results.
 
-        A result of `body` may be one of its tensors.
+        A result of `body` may be one of `tensors`.
         """
         inner, name = Program(), f"block_{len(self.nodes)}"
         results = body(inner, *[inner._argument(f"arg{i}", self.tensors[t.name]) for i, t in enumerate(tensors)])
@@ -193,14 +193,14 @@ class Program:
         return outside
 
     def size(self, tensor, dim):
-        """The size of a dimension that is a symbol, as an argument of other nodes."""
+        """Adds a node that reads a size, which is a symbol, so that other nodes can use it."""
         name = f"sym_size_{len(self.nodes)}"
         self.symbols[name] = self.tensors[tensor.name]["sizes"][dim]
         self._node(name, "aten.sym_size.int", [{"as_sym_int": {"as_name": name}}], ("ops.py", 0), {"self": tensor, "dim": dim})
         return Value(name, is_size=True)
 
     def arithmetic(self, function, expression, **arguments):
-        """A size that `function`, such as "mul", computes from others; `expression` is sympy text, such as "Mul({a}, {b})"."""
+        """Adds a size that `function`, such as "mul", computes; `expression` is its text, such as "Mul({a}, {b})"."""
         name = f"{function}_{len(self.nodes)}"
         texts = {key: self.symbols[value.name]["as_expr"]["expr_str"] if isinstance(value, Value) else f"Integer({value})"
                  for key, value in arguments.items()}
@@ -210,26 +210,26 @@ class Program:
         return Value(name, is_size=True)
 
     def real(self, target, **arguments):
-        """A float that `target`, such as "_operator.truediv", computes from sizes and floats."""
+        """Adds a float that `target`, such as "_operator.truediv", computes from sizes and floats."""
         name = f"real_{len(self.nodes)}"
         self._node(name, target, [{"as_sym_float": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_float=True)
 
     def element(self, tensor, symbol):
-        """The only element of a tensor as a number, which is the symbol `symbol`."""
+        """Adds a node that reads the only element of a tensor as a number; `symbol` is the name of this number."""
         name = f"item_{len(self.nodes)}"
         self.symbols[name] = expression(symbol)
         self._node(name, "aten.item.default", [{"as_sym_int": {"as_name": name}}], ("ops.py", 0), {"self": tensor})
         return Value(name, is_size=True)
 
     def condition(self, function, **arguments):
-        """A condition that `function`, such as "le", computes from sizes and elements."""
+        """Adds a condition that `function`, such as "le", computes from sizes and elements."""
         name = f"{function}_{len(self.nodes)}"
         self._node(name, "_operator." + function, [{"as_sym_bool": {"as_name": name}}], ("ops.py", 0), arguments)
         return Value(name, is_condition=True)
 
     def effect(self, target, /, *, line=0, **arguments):
-        """Calls an op without a result."""
+        """Adds a call of an op without a result."""
         self._node(f"{target.split('.')[1]}_{len(self.nodes)}", target, [], ("ops.py", line), arguments)
 
     def _node(self, name, target, outputs, place, arguments):
@@ -241,12 +241,12 @@ class Program:
                            "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
 
     def mutation(self, value, target, kind="buffer"):
-        """The graph writes `value` to the buffer or the user_input `target`, in a form without in-place ops."""
+        """Makes `value` the new content of the buffer or user_input `target`, as torch writes without in-place ops."""
         spec = {f"{kind}_mutation": {"arg": {"name": value.name}, f"{kind}_name": target}}
         self.mutations.append(({"as_tensor": {"name": value.name}}, spec))
 
     def constant(self, name, value):
-        """An input that is not a tensor. The graph contains its value."""
+        """Adds an input that is not a tensor. The file contains its value."""
         self.specs.append({"constant_input": {"name": name, "value": argument(value)}})
 
     def output(self, value):
@@ -270,7 +270,7 @@ class Program:
                 "guards_code": self.guards}
 
     def save(self, path):
-        """A zip file whose entries are stored as they are."""
+        """Writes a zip file whose entries are not compressed."""
         config, entries = {}, {}
         for i, (name, array) in enumerate(self.weights.items()):
             config[name] = {"path_name": f"weight_{i}", "is_param": True, "use_pickle": False,

@@ -1,4 +1,4 @@
-"""signature.py FOLDER: models that take and return nested values or other values than tensors, with inputs and results.
+"""signature.py FOLDER: writes models with nested arguments and results, some of them no tensors, and arrays for calls.
 
     nested.pt2   takes a flag and None beside a tensor, and returns {"y": x + w, "n": its rows, "none": None, "pair": (2x, 7)}
     named.pt2    an input has the name of a weight
@@ -62,7 +62,7 @@ for name, (shape, strides, offset) in views.items():
     want = want + np.lib.stride_tricks.as_strided(stored[offset:], shape, [4 * stride for stride in strides])
     total = program.node("aten.add.Tensor", x, self=total, other=program.weight(name, x))
     program.weights[name], program.stored[name] = stored, (shape, strides, offset)
-# A file may have more bytes than the tensor. The additional bytes may be fewer than those of an element.
+# A file may have more bytes than its tensor, even by less than the bytes of an element.
 want = want + x
 total = program.node("aten.add.Tensor", x, self=total, other=program.weight("padded", x))
 program.weights["padded"], program.stored["padded"] = np.frombuffer(x.tobytes() + b"!", "uint8"), (x.shape, (3, 1), 0)

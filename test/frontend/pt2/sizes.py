@@ -1,6 +1,6 @@
 """sizes.py FOLDER: compiles models with computed sizes and with conditions on sizes, and calls them with many sizes.
 
-Results are compared with numpy. Calls that violate a condition must be refused with the condition and the values.
+Results are compared with numpy. A call that violates a condition must return an error with the condition and the sizes.
 """
 
 import itertools
@@ -21,7 +21,7 @@ def run(*command):
 
 
 class Model:
-    """A program that is compiled at its first call."""
+    """A program that the first call compiles."""
 
     def __init__(self, path):
         self.path, self.program, self.library = path, Program(), None
@@ -93,7 +93,7 @@ def equal_after_division(model):
 
 
 def equal_by_a_common_symbol(model):
-    """64*k.1*k.0 == 64*k.1*q.0 says that k.0 is q.0."""
+    """The guard 64*k.1*k.0 == 64*k.1*q.0 implies that k.0 equals q.0."""
     q, k = model.input("q", ["a", 3]), model.input("k", ["b", "c"])
     model.program.guards = ["64*L['k'].size()[1]*L['k'].size()[0] == 64*L['k'].size()[1]*L['q'].size()[0]",
                             "(64*L['k'].size()[1]*L['k'].size()[0]) % (64*L['q'].size()[0]) == 0"]
@@ -110,7 +110,7 @@ def equal_to_a_number(model):
 
 
 def equal_to_a_sum(model):
-    """A mask is as long as the input and the tokens before it together."""
+    """The length of a mask is the sum of the length of the input and the number of tokens before the input."""
     x, past, mask = (model.input(name, [size, 2]) for name, size in (("x", "a"), ("past", "b"), ("mask", "c")))
     model.program.guards = ["L['x'].size()[0] + L['past'].size()[0] == L['mask'].size()[0]"]
     both = [f"Add({symbol('a')}, {symbol('b')})", 2]
@@ -141,7 +141,7 @@ def conditions(model):
 
 
 def small_sizes(model):
-    """torch assumes sizes from 2 on, as the ranges say; only guards can exclude the sizes 0 and 1."""
+    """The ranges of torch begin at 2, but only guards exclude the sizes 0 and 1."""
     x, y, z = model.input("x", ["a"]), model.input("y", ["b"]), model.input("z", ["c"])
     model.program.guards = ["L['x'].size()[0] != 1", "L['y'].size()[0] > 1",
                             "L['z'].size()[0]*L['x'].size()[0] != L['x'].size()[0]"]
@@ -198,7 +198,7 @@ def starred_names(model):
 
 
 def multiples(model):
-    """The sizes of inputs are multiples of a symbol that no input has by itself."""
+    """The sizes of inputs are multiples of a symbol that is not itself the size of an input."""
     s = symbol("s")
     x, y = model.input("x", [3, f"Mul(Integer(2), {s})"]), model.input("y", [f"Add(Mul(Integer(3), {s}), Integer(1))"])
     model.program.ranges["s"] = {"min_val": 2, "max_val": 50}
@@ -220,7 +220,7 @@ def half(model, x):
     return model.program.arithmetic("floordiv", "FloorDiv({a}, {b})", a=size, b=2)
 
 
-# Functions of sizes: how sympy writes them, the right operand, which is a number or the size of y, and what they are.
+# Functions of sizes: the text of sympy, the right operand (None: the size of y), and the function in Python.
 FUNCTIONS = {
     "_operator.mul": ("Mul({a}, {b})", None, lambda a, b: a * b),
     "_operator.add": ("Add({a}, {b})", 1, lambda a, b: a + b),
@@ -234,7 +234,7 @@ FUNCTIONS = {
 
 
 def functions(model):
-    """Every function of sizes, as the number of elements of a result."""
+    """Every function of sizes gives the number of elements of a result."""
     x, y = model.input("x", ["a"]), model.input("y", ["b"])
     a, b = model.program.size(x, 0), model.program.size(y, 0)
     for name, (text, right, _) in FUNCTIONS.items():
@@ -247,7 +247,7 @@ def functions(model):
 
 
 def numbers_of_sizes(model):
-    """Numbers that are computed from sizes, in place of numbers in the file."""
+    """Arguments of ops are numbers that the graph computes from sizes, instead of constants."""
     x = model.input("x", ["a"])
     integer = model.program.node("aten.to.dtype", np.zeros(4, "int32"), symbolic=["a"], self=x, dtype=DType("int32"))
     a = model.program.size(x, 0)
@@ -291,7 +291,7 @@ def numbers_of_sizes(model):
 
 
 def known_numbers(model):
-    """An op that needs a number in the file does not accept one that is computed from a size."""
+    """An op that needs a constant as an argument does not accept a number that is computed from a size."""
     x = model.input("x", ["a"])
     factor = model.program.real("torch.sym_float", a=model.program.size(x, 0))
     model.program.output(model.node("aten.leaky_relu.default", ["a"], self=x, negative_slope=factor))
@@ -335,7 +335,7 @@ def parts_of_sizes(model):
 
 
 def convolutions(model):
-    """Sums over windows of images of any size, and patches, which are one product."""
+    """Convolutions of images of dynamic size, one of them of patches, which is a single product."""
     x = model.input("x", ["n", 2, "h", "w"])
     h, w = symbol("h"), symbol("w")
     weight = array(3, 2, 2, 2)
@@ -354,7 +354,7 @@ def convolutions(model):
 
 
 def poolings(model):
-    """Means over windows, over a whole image and over thirds of it, and an image with twice as many elements."""
+    """Means over windows, over a whole image and over thirds of an image, and an interpolation to twice the size."""
     x = model.input("x", ["n", 2, "h", "w"])
     h, w = symbol("h"), symbol("w")
     half = ["n", 2, f"FloorDiv({h}, Integer(2))", f"FloorDiv({w}, Integer(2))"]
@@ -375,7 +375,7 @@ def poolings(model):
 
 
 def lengths_of_attention(model):
-    """torch writes no guard that there are as many keys as values, nor that batches agree."""
+    """torch writes no guards that the numbers of keys and values agree, nor that batch sizes agree."""
     names = {"query": "a", "key": "b", "value": "c"}
     arguments = {name: model.input(name, [f"n{size}", size, 2]) for name, size in names.items()}
     out = model.node("aten.scaled_dot_product_attention.default", ["na", "a", 2], **arguments, scale=0.0)
@@ -389,7 +389,7 @@ def lengths_of_attention(model):
 
 
 def multiples_by_guard(model):
-    """A guard says that a size is a multiple of 4: the view holds for every size that is."""
+    """A guard says that a size is a multiple of 4, so a view in groups of 4 is valid for every accepted size."""
     x = model.input("x", ["a", 2])
     model.program.guards = ["2*L['x'].size()[0] == 8*(L['x'].size()[0] // 4)"]
     quarter = model.program.arithmetic("floordiv", "FloorDiv({a}, {b})", a=model.program.size(x, 0), b=4)
@@ -411,7 +411,7 @@ def slices_that_sizes_limit(model):
 
 
 def decided_by_ranges(model):
-    """The last rows of a table that is longer than any input."""
+    """A slice of the last rows of a table that is longer than any input is valid because of the ranges of sizes."""
     x, table = model.input("x", ["a", 2]), model.program.weight("table", array(64, 2))
     model.program.ranges["a"] = {"min_val": 4, "max_val": 48}
     rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=64, b=model.program.size(x, 0))
@@ -425,7 +425,7 @@ def decided_by_ranges(model):
 
 
 def halves_for_any_size(model):
-    """Ceilings, and a quotient of sizes, whose divisor must not be 0."""
+    """Halves of sizes, rounded up, and a quotient of sizes, whose divisor must not be 0."""
     x, y = model.input("x", ["a", "b"]), model.input("y", ["c"])
     a, b, c = map(symbol, "abc")
     model.program.guards = ["L['x'].size()[0]*L['x'].size()[1] % L['y'].size()[0] == 0"]
@@ -442,7 +442,7 @@ def halves_for_any_size(model):
 
 
 def chain_of_quotients(model):
-    """Each size names the previous one twice: written out, the last one would be 2^24 times as long as the second."""
+    """Each size contains the previous one twice, so the formula of the last is 2^24 times as long as the second."""
     inputs = [model.input(f"x{i}", [f"s{i}"]) for i in range(24)]
     names = [f"L['x{i}'].size()[0]" for i in range(24)]
     model.program.guards = [f"{b} == ({a} + 5) // ({a} + 2)" for a, b in itertools.pairwise(names)]

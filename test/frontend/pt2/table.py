@@ -1,4 +1,4 @@
-"""table.py DIR: writes models that read and write rows of a table of 5, and indices within, above and below it."""
+"""table.py DIR: writes models that read and write rows of a table of 5 rows, and indices within, above and below."""
 import pathlib
 import sys
 

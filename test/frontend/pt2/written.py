@@ -1,4 +1,4 @@
-"""written.py FILE: a model that writes to a view of a parameter."""
+"""written.py FILE: writes a model whose graph writes to a view of a parameter."""
 import sys
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A model with every mistake that docs/lint.md lists, once, and the same model without mistakes. This file made
+"""A model that has every mistake in docs/lint.md once, and the same model without mistakes. This script wrote
 twins-mistaken.pt2 and twins-corrected.pt2. Names, sizes and spelling differ from the models of test/run/cases."""
 
 import io
@@ -32,7 +32,7 @@ class DroppedMask(Block):
         a, b, c = self.split(tokens)
         logits = a @ b.transpose(2, 3) * (self.width // self.heads) ** -0.5
         if self.mistaken:
-            logits.masked_fill(padding, -1e9)  # a new tensor, which nobody takes
+            logits.masked_fill(padding, -1e9)  # a new tensor, which is never used
         else:
             logits = logits.masked_fill(padding, -1e9)
         return self.merge(logits.softmax(-1) @ c)
@@ -56,7 +56,7 @@ class ModelWidth(Block):
 
 
 class OneHead(nn.Module):
-    """One of several heads, each with projections of its own."""
+    """One of several heads, each of which has projections of its own."""
 
     def __init__(self, width, size, mistaken):
         super().__init__()
@@ -127,7 +127,7 @@ class Twins(nn.Module):
 
 
 def save(program, path):
-    """Saves without sample inputs, and of each node's metadata only the line of this file."""
+    """Saves without sample inputs. Of the metadata of a node, the file keeps only the line in this file."""
     stream = io.BytesIO()
     torch.export.save(program, stream)
     with zipfile.ZipFile(stream) as whole, zipfile.ZipFile(path, "w") as part:

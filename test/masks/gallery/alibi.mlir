@@ -1,4 +1,4 @@
-// ALiBi: a bias by distance with a slope for each head, causal.
+// ALiBi: a bias in proportion to the distance, with a slope for each head, and a causal mask.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

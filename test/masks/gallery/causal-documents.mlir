@@ -1,4 +1,5 @@
-// Packed sequences, causal. Only the causal condition has an attribute and skips tiles; documents are tested pair by pair.
+// Packed sequences with a causal mask. Only the causal condition is a mask attribute, so only it skips tiles. The
+// region tests pair by pair whether query and key are in one document.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

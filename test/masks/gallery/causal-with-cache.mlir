@@ -1,4 +1,4 @@
-// Causal with 32 keys in the cache: query i is token i + 32.
+// A causal mask with 32 keys in the cache: query i is token i + 32.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal<offset = 32>

@@ -1,4 +1,4 @@
-// Causal: a query sees itself and what precedes it.
+// Causal: a query attends to the keys up to its own position.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal, tiles skipped: 37.5 %

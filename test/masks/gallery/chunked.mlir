@@ -1,4 +1,5 @@
-// Chunked attention as in Llama 4: causal within chunks of 16. The causal condition has an attribute and skips tiles; chunks are tested pair by pair.
+// Chunked attention as in Llama 4: causal within chunks of 16. Only the causal condition is a mask attribute, so only
+// it skips tiles. The region tests chunks pair by pair.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

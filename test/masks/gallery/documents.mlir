@@ -1,4 +1,5 @@
-// Packed sequences: a query sees the keys of its document, of 20, 8 and 36 tokens. It has no attribute: no tile is skipped.
+// Packed sequences: a query attends to the keys of its document; the documents have 20, 8 and 36 tokens. No mask
+// attribute describes this mask, so no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys{{$}}

@@ -1,4 +1,5 @@
-// NATTEN: on a grid of 8 x 8 a query sees the 3 x 3 keys round it, moved inside at the border. It has no attribute: no tile is skipped.
+// NATTEN: on a grid of 8 x 8, a query attends to the 3 x 3 keys around it; at the border, these are moved inside. No
+// mask attribute describes this mask, so no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys{{$}}

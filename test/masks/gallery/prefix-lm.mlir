@@ -1,4 +1,5 @@
-// Prefix-LM: causal, and everyone sees the prefix of 20 keys. A union of sets has no attribute: no tile is skipped.
+// Prefix-LM: causal, and all queries attend to the prefix of 20 keys. No mask attribute describes a union of masks, so
+// no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys{{$}}

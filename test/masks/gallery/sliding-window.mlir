@@ -1,4 +1,4 @@
-// Sliding window: a query sees itself and the 15 keys before.
+// Sliding window: a query attends to the key at its own position and to the 15 keys before.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.window<left = 15, right = 0>

@@ -1,4 +1,4 @@
-// Soft cap: scores are limited smoothly to at most 3 in magnitude, causal.
+// Soft cap: tanh limits scores smoothly to at most 3 in magnitude. The mask is causal.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

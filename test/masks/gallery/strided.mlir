@@ -1,4 +1,5 @@
-// Sparse Transformer, strided: the last 8 keys and every eighth key before. The causal condition has an attribute and skips tiles; the union is tested pair by pair.
+// Sparse Transformer, strided: the last 8 keys and every eighth key before. Only the causal condition is a mask
+// attribute, so only it skips tiles. The region tests the union pair by pair.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-copy-inserted | FileCheck %s
 
-// An argument, a view, and a value with another use are copied. A value that is computed only for its place is not: the
-// insertion before it has been moved ahead of it.
+// An argument, a view, and a value with another use are copied. A value whose only use is its insertion is not copied:
+// the pass moves the previous insertion ahead of the op that computes the value.
 // CHECK-LABEL: @parts
 // CHECK-SAME:  %[[A:[^:]*]]: tensor<2x4xf32>
 // CHECK:       %[[E:.*]] = bufferization.alloc_tensor() : tensor<2x16xf32>
@@ -27,7 +27,7 @@ func.func @parts(%a: tensor<2x4xf32>, %e: tensor<2x4xf32>, %c: tensor<2x2x2xf32>
   return %3, %shared : tensor<2x16xf32>, tensor<2x4xf32>
 }
 
-// A part that was taken out of the same place is in place already.
+// A part that was extracted from the slice into which it is inserted needs no copy.
 // CHECK-LABEL: @put_back
 // CHECK-NOT:   linalg.copy
 // CHECK:       return
@@ -38,7 +38,7 @@ func.func @put_back(%a: tensor<4xf32>, %e: tensor<2x4xf32>) -> (tensor<2x4xf32>,
   return %r, %y : tensor<2x4xf32>, tensor<4xf32>
 }
 
-// The whole becomes allocated memory; a slice of all of an empty tensor is that tensor, which the insertion replaces.
+// The whole tensor becomes allocated memory. A slice of all of an empty tensor is folded into the empty tensor.
 // CHECK-LABEL: @place
 // CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor() : tensor<8x4xf32>
 // CHECK:       %[[PART:.*]] = tensor.empty() : tensor<4x4xf32>
@@ -54,7 +54,7 @@ func.func @place(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<8x4xf32> {
   return %1 : tensor<8x4xf32>
 }
 
-// A part that gains a unit dimension ahead of its insertion is computed in its place, of any length too.
+// A part that gets a dimension of size 1 before its insertion is not copied, even if its length is dynamic.
 // CHECK-LABEL: @unit_dimension
 // CHECK-NOT:   linalg.copy
 // CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor(%[[N:.*]]) : tensor<1x?x8xf32>
@@ -78,7 +78,7 @@ func.func @unit_dimension(%a: tensor<?x4xf32>, %n: index) -> tensor<1x?x8xf32> {
   return %1 : tensor<1x?x8xf32>
 }
 
-// Dimensions of a slice become one: halves of rows are copied, whole rows are not.
+// If a reshape collapses the dimensions of a slice, a slice of half rows is copied, and a slice of whole rows is not.
 // CHECK-LABEL: @in_a_row
 // CHECK-SAME:  %[[A:[^:]*]]: tensor<4x6xf32>
 // CHECK:       %[[HALVES:.*]] = tensor.extract_slice %[[A]][0, 3]

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-copy-overwritten -split-input-file | FileCheck %s
 
-// Rows are written in place; reads before the write need no copy.
+// Rows of an in-out argument are written in place; ops that read the argument before the write need no copy.
 // CHECK-LABEL: @rows
 // CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<64x8xf32>
 // CHECK-NOT: linalg.copy
@@ -18,7 +18,8 @@ func.func @rows(%k: tensor<1x8xf32>, %cache: tensor<64x8xf32> {attn.in_out = 1},
 
 // -----
 
-// Values that are read or returned after the write are copied before it; if only a part is read, that part.
+// An argument that is read or returned after the write is copied before it; if only a part is read, only this part is
+// copied.
 // CHECK-LABEL: @read_after
 // CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<?x8xf32>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
@@ -37,7 +38,7 @@ func.func @read_after(%k: tensor<1x8xf32>, %cache: tensor<?x8xf32> {attn.in_out 
 
 // -----
 
-// A part moves within the memory: the writing op reads the memory too.
+// The op that writes to the argument reads another part of the argument, which is copied first.
 // CHECK-LABEL: @shifted
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<64x8xf32>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
@@ -51,7 +52,8 @@ func.func @shifted(%cache: tensor<64x8xf32> {attn.in_out = 0}) -> tensor<64x8xf3
 
 // -----
 
-// Two writes, through a view and a loop; the elements of the first are read between the two.
+// Two ops write through a view, the first of them in a loop. The result of the first is read before and after the
+// second write: only the later read needs a copy.
 // CHECK-LABEL: @loop_of_view
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16x8xf32>
 // CHECK-NOT: linalg.copy
@@ -80,7 +82,8 @@ func.func @loop_of_view(%cache: tensor<4x16x8xf32> {attn.in_out = 2}, %k: tensor
 
 // -----
 
-// A result in an empty tensor is computed in the argument; the op reads a copy of the argument.
+// A result that the graph computes in an empty tensor is computed in its in-out argument; the op reads a copy of the
+// argument.
 // CHECK-LABEL: @computed
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
 // CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
@@ -97,7 +100,7 @@ func.func @computed(%a: tensor<8xf32> {attn.in_out = 0}, %b: tensor<8xf32> {attn
 
 // -----
 
-// The same holds for results of tasks.
+// Results that the tasks of a loop compute in an empty tensor are computed in the in-out argument too.
 // CHECK-LABEL: @tasks
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<200x8xf32>
 // CHECK: %[[OLD:.*]] = linalg.copy ins(%[[A]]
@@ -118,7 +121,7 @@ func.func @tasks(%a: tensor<200x8xf32> {attn.in_out = 0}) -> tensor<200x8xf32> {
 
 // -----
 
-// A result that is computed in the memory of another result is copied at the end.
+// A result whose memory another result is computed in too is copied to its argument at the end.
 // CHECK-LABEL: @computed_twice
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}
 // CHECK: %[[X:.*]] = linalg.exp
@@ -134,7 +137,7 @@ func.func @computed_twice(%a: tensor<8xf32> {attn.in_out = 0}) -> (tensor<8xf32>
 
 // -----
 
-// Each argument gets the elements of the other.
+// A graph that swaps two arguments copies one of them first.
 // CHECK-LABEL: @swapped
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}, %[[B:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 1 : i64}
 // CHECK: %[[OLD:.*]] = linalg.copy ins(%[[B]]

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -attn-keep-unit-dims -canonicalize | FileCheck %s
 
-// The first and the second of four dimensions stay, whatever the strides are.
+// The subview keeps the first and the second of four dimensions; because the strides are unknown, its type does not
+// tell which dimensions of size 1 it drops.
 // CHECK-LABEL: @unknown_strides
 // CHECK:       %[[PART:.*]] = memref.subview %{{.*}}[0, 0, 1, 0] [1, 2, 1, 1] [1, 1, 1, 1] : memref<1x2x6x?xf32> to memref<1x2x1x1xf32, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK:       %{{.*}}, %[[OFFSET:.*]], %{{.*}}:4, %[[STRIDES:.*]]:4 = memref.extract_strided_metadata %[[PART]]
@@ -18,7 +19,7 @@ func.func @step(%m: memref<2x1x4xf32>) -> memref<1x4xf32, strided<[12, 1]>> {
   return %0 : memref<1x4xf32, strided<[12, 1]>>
 }
 
-// If all or none of the dimensions of size 1 are dropped, nothing is ambiguous.
+// If all or none of the dimensions of size 1 are dropped, the type is not ambiguous, and the subview stays.
 // CHECK-LABEL: @clear
 // CHECK-NOT:   reinterpret_cast
 func.func @clear(%m: memref<1x2x6x?xf32>) -> (memref<2xf32, strided<[?], offset: ?>>, memref<1x2x1x1xf32, strided<[?, ?, ?, 1], offset: ?>>) {

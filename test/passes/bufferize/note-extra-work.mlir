@@ -1,14 +1,14 @@
 // RUN: attn-opt %s -attn-note-extra-work -split-input-file -verify-diagnostics
 
-// Rules of design: each case shows what bufferization leaves behind when one of them is broken.
+// Each case has buffers as bufferization leaves them if an earlier pass breaks a rule against extra work.
 
 #rows = affine_map<(s, n, k) -> (s, k)>
 #panel = affine_map<(s, n, k) -> (k, n)>
 #out = affine_map<(s, n, k) -> (s, n)>
 #maps = [#rows, #panel, #out]
 
-// A good layer: keys once a head, queries once a tile, every temporary read, scores of full and partial tiles from
-// the same buffers at one location, the bias in the init.
+// A layer without extra work: keys are projected once for each head, queries once for each tile; every temporary is
+// read; products for full and partial tiles read the same buffers at one location; the bias is the init of a product.
 func.func @layer(%x: memref<96x64xf32>, %w: memref<2x64x32xf32>, %b: memref<32xf32>, %out: memref<2x96x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -41,7 +41,7 @@ func.func @layer(%x: memref<96x64xf32>, %w: memref<2x64x32xf32>, %b: memref<32xf
 
 // -----
 
-// A producer stays beside its fused copy because a tensor.dim uses it: nothing reads its elements.
+// A producer that was fused elsewhere stays because a memref.dim uses it, but nothing reads its elements.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @unread(%x: memref<?x64xf32>, %w: memref<64x32xf32>) -> index {
   %c0 = arith.constant 0 : index
@@ -57,7 +57,7 @@ func.func @unread(%x: memref<?x64xf32>, %w: memref<64x32xf32>) -> index {
 
 // -----
 
-// Two products start from the same fill: one of them must copy it, in every task.
+// Two products have the same fill as init, so every task must copy the fill for one of them.
 func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32
   scf.forall (%h) in (2) {
@@ -72,7 +72,7 @@ func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf3
 
 // -----
 
-// A bias that needs a separate pass over memory.
+// Adding this bias needs a separate pass over memory.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 #id = affine_map<(s, n) -> (s, n)>
 func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}) {
@@ -92,7 +92,7 @@ func.func @bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>,
 
 // -----
 
-// The bias cannot be an init: another op reads the product too, or the product already has another start.
+// No remark: the bias cannot be the init of the product, because another op reads the product without the bias.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 #id = affine_map<(s, n) -> (s, n)>
 func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf32>, %out: memref<8x32xf32> {attn.output}, %sums: memref<8x32xf32> {attn.output}) {
@@ -111,7 +111,7 @@ func.func @no_bias(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %b: memref<32xf3
 
 // -----
 
-// Keys projected by every query tile.
+// Every tile of queries computes the projection of all keys.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<2x8x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index
@@ -135,7 +135,7 @@ func.func @repeated(%x: memref<2x8x64xf32>, %w: memref<64x32xf32>, %out: memref<
 
 // -----
 
-// An operand that the loop writes is different in each iteration.
+// No remark: the loop writes an operand of the product, so the product is different in each iteration.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (k, n)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memref<8x32xf32> {attn.output}) {
   %c0 = arith.constant 0 : index
@@ -152,8 +152,8 @@ func.func @rewritten(%x: memref<32x8x64xf32>, %w: memref<64x32xf32>, %out: memre
 
 // -----
 
-// A producer with another use, here the cache of keys: projected in a phase of its own and again where it was fused.
-// Parts of a packed projection share their location too, but read different weights.
+// A producer with another use, here a cache of keys, is computed in a phase of its own and again where it was fused.
+// The projection of queries has the same location but reads another part of the weight, so it gets no remark.
 #maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (n, k)>, affine_map<(s, n, k) -> (s, n)>]
 func.func @two_phases(%x: memref<2x8x64xf32>, %w: memref<96x64xf32>, %cache: memref<2x8x32xf32> {attn.output}, %out: memref<2x8x32xf32> {attn.output}) {
   %zero = arith.constant 0.0 : f32

@@ -12,7 +12,7 @@ func.func @forward(%x: tensor<?x768xf32>, %e: tensor<?x768xf32>) -> (tensor<?x76
 
 // -----
 
-// A result that is written part by part is written into the buffer.
+// A result that is written part by part is written directly to the buffer of the caller.
 // CHECK-LABEL: @parts(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<1x8xf32> {attn.output})
 // CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
@@ -30,7 +30,7 @@ func.func @parts(%x: tensor<8xf32>) -> tensor<1x8xf32> {
 
 // -----
 
-// A part of an empty tensor is computed in the buffer as well.
+// A result that is computed in a part of an empty tensor is computed in the buffer instead.
 // CHECK-LABEL: @part_of_empty(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<13x8xf32> {attn.output})
 // CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
@@ -45,7 +45,7 @@ func.func @part_of_empty(%x: tensor<13x8xf32>) -> tensor<13x8xf32> {
 
 // -----
 
-// A value that is inserted as a whole is computed in the buffer.
+// A value whose insertion fills the whole result is computed in the buffer.
 // CHECK-LABEL: @whole_inserted(
 // CHECK-SAME: %[[N:[^:]*]]: index, %[[OUT:[^ ]*]]: memref<1x?xf32> {attn.output})
 // CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
@@ -62,7 +62,7 @@ func.func @whole_inserted(%x: tensor<1x?xf32>, %n: index) -> tensor<1x?xf32> {
 
 // -----
 
-// The buffer gets the shape of the computed value.
+// If the result collapses dimensions of the computed value, the buffer is expanded to the shape of this value.
 // CHECK-LABEL: @reshaped(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<2x?x768xf32> {attn.output})
 // CHECK: %[[S:.*]] = memref.dim %[[OUT]]
@@ -77,7 +77,7 @@ func.func @reshaped(%x: tensor<2x?x12x64xf32>, %e: tensor<2x?x12x64xf32>) -> ten
 
 // -----
 
-// The same for a result whose dimensions are split.
+// If the result expands dimensions of the computed value, the buffer is collapsed to the shape of this value.
 // CHECK-LABEL: @split(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<1x2x3xf32> {attn.output})
 // CHECK: %[[BUFFER:.*]] = memref.collapse_shape %[[OUT]] {{\[\[}}0, 1], [2]] : memref<1x2x3xf32> into memref<2x3xf32>
@@ -93,7 +93,7 @@ func.func @split(%x: tensor<2x3xf32>) -> tensor<1x2x3xf32> {
 
 // -----
 
-// A result with a shape that does not follow from the buffer is copied.
+// A result is copied if the shape of the computed value does not follow from the shape of the buffer.
 // CHECK-LABEL: @guessed(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x64xf32> {attn.output})
 // CHECK: %[[R:.*]] = tensor.collapse_shape
@@ -107,7 +107,7 @@ func.func @guessed(%x: tensor<?x?x64xf32>, %e: tensor<?x?x64xf32>) -> tensor<?x6
 
 // -----
 
-// An argument, a value that another result has already, and a part of one are copied.
+// A result is copied if it is an argument, the value of another result, or a part of such a value.
 // CHECK-LABEL: @copied(
 // CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32> {bufferization.writable = false}, %{{.*}}: tensor<8xf32> {bufferization.writable = false}, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output}, %[[O2:.*]]: memref<8xf32> {attn.output}, %[[O3:.*]]: memref<4xf32> {attn.output})
 // CHECK: %[[Y:.*]] = linalg.exp
@@ -127,7 +127,7 @@ func.func @copied(%x: tensor<8xf32>, %e: tensor<8xf32>) -> (tensor<8xf32>, tenso
 
 // -----
 
-// A function that begins at its return.
+// The first op of the function is its return.
 // CHECK-LABEL: @identity(
 // CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32> {bufferization.writable = false}, %[[Y:.*]]: tensor<8xf32> {bufferization.writable = false}, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output})
 // CHECK-NEXT: %[[T0:.*]] = bufferization.to_tensor %[[O0]] restrict writable
@@ -148,7 +148,7 @@ func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
 
 // -----
 
-// An in-out argument is the buffer of its result. Where that is returned as another result too, it is copied.
+// The buffer of a result is its in-out argument. If the function returns the result a second time, it is copied.
 // CHECK-LABEL: @in_out(
 // CHECK-SAME: %[[K:[^ ]*]]: tensor<1x8xf32> {bufferization.writable = false}, %[[CACHE:.*]]: memref<64x8xf32> {attn.in_out = 0 : i64}, %{{.*}}: index, %[[OUT:.*]]: memref<64x8xf32> {attn.output})
 // CHECK: %[[OLD:.*]] = bufferization.to_tensor %[[CACHE]] restrict writable

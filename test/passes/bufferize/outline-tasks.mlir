@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-outline-tasks -canonicalize -split-input-file | FileCheck %s
 
-// The last argument is the scratch memory of a worker, which the call supplies: it goes to the tasks alone.
+// The last argument, the scratch memory of a worker, moves to the tasks, to which attn.parallel_for supplies it.
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME: %[[X:.*]]: memref<?x12x64xf32>, %[[OUT:.*]]: memref<?x12x64xf32> {attn.output}, %{{.*}}: memref<?xi8>) attributes {attn.kernel = "entry"}
 // CHECK: %[[N:.*]] = memref.dim %[[X]]
@@ -29,7 +29,8 @@ func.func @forward(%x: memref<?x12x64xf32>, %out: memref<?x12x64xf32> {attn.outp
 
 // -----
 
-// The names of tasks describe their work; a step reduces their number. A task that needs no scratch gets none.
+// The names of tasks describe their work. A loop has a task for each of its steps. A task that does not use scratch
+// memory has no argument for it.
 // CHECK-LABEL: func.func @layer(
 // CHECK: %[[N:.*]] = memref.dim
 // CHECK: %[[COUNT:.*]] = affine.apply #{{.*}}()[%[[N]]]
@@ -75,7 +76,7 @@ func.func @layer(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %out: memref<?x64x
 
 // -----
 
-// Only entries have tasks.
+// Only loops of entry functions become tasks.
 // CHECK-LABEL: func.func @forward.pack(
 // CHECK-SAME: %{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>) attributes
 // CHECK: scf.forall

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-plan-workspace -canonicalize -cse -split-input-file -verify-diagnostics | FileCheck %s
-// Tests Polynomial.cpp too: every size below is a sum or product of it.
+// The test covers Polynomial.cpp too, because sizes are polynomials of the sizes of arguments.
 
-// Buffers of tasks are in the scratch of their worker, which tasks of the next forall use again; every temporary
+// Buffers of tasks are in the scratch memory of their worker, which tasks of the next scf.forall reuse. Every buffer
 // starts on a cache line.
 // CHECK-LABEL: @forward(
 // CHECK-SAME: %[[X:[^ ]*]]: memref<?x768xf32> {{.*}}, %[[WORKSPACE:.*]]: memref<?xi8>, %[[SCRATCH:.*]]: memref<?xi8> {attn.scratch}) attributes {attn.kernel = "entry",
@@ -59,8 +59,8 @@ func.func @forward(%x: memref<?x768xf32> {attn.dims = ["x.0", ""]}, %out: memref
 
 // -----
 
-// The size of a tile is bounded without the loop variable; sizes multiply, and element types count. Behind a size
-// that may not be a multiple of a cache line the next one begins at a run-time multiple.
+// The bound of a tile's size does not depend on the loop variable. After a buffer whose size may not be a multiple of a
+// cache line, the offset of the next buffer is rounded up to a cache line at run time.
 // CHECK-LABEL: @tail(
 // CHECK-DAG: %[[LINES:.*]] = arith.constant -64 : index
 // CHECK-DAG: %[[S:.*]] = memref.dim %{{.*}}, %c1
@@ -96,7 +96,7 @@ func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes 
 
 // -----
 
-// The pack function has no workspace: its intermediate buffers are packed tensors too.
+// A pack function has no workspace: its intermediate buffers become packed tensors, which it returns too.
 // CHECK-LABEL: @forward.pack(
 // CHECK-SAME: %[[W:[^ ]*]]: memref<64x64xf32> {attn.weight}, %[[P:.*]]: memref<64x64xf32> {attn.output}, %[[T:.*]]: memref<64x64xf32> {attn.output}) attributes {attn.kernel = "pack"}
 // CHECK: linalg.exp ins(%[[W]] : memref<64x64xf32>) outs(%[[T]] :
@@ -111,7 +111,7 @@ func.func @forward.pack(%w: memref<64x64xf32> {attn.weight}, %p: memref<64x64xf3
 
 // -----
 
-// Sizes beyond 64 bits stay at the largest.
+// A size that does not fit in 64 bits saturates at the largest number of 64 bits.
 // expected-error@+1 {{expected a workspace of at most 2^47 bytes, got 18446744073709551615 or more per call}}
 func.func @large() {
   %a = memref.alloc() : memref<4294967296x2147483648xf32>
@@ -144,7 +144,7 @@ func.func @unbounded.pack(%n: index) attributes {attn.kernel = "pack"} {
 
 // -----
 
-// For sizes other than sums, every operand is bounded: products, quotients, remainders, maxima, minima.
+// The bound of a product, quotient, remainder, maximum or minimum follows from the bounds of its operands.
 // CHECK-LABEL: @nonlinear.workspace(
 // CHECK-SAME: attn.text = "per call 65344*x.0*x.1 + 640000*x.0 + 5171264, per worker 0"
 func.func @nonlinear(%x: memref<?x?xf32> {attn.dims = ["x.0", "x.1"]})

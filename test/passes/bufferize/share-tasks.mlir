@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-share-tasks | FileCheck %s
 
-// The tasks differ only in their arguments and locations; the first stays.
+// The two tasks of @forward differ only in their arguments and locations, so both calls use the first task.
 // CHECK-LABEL: func.func @forward(
 // CHECK: attn.parallel_for @forward.map(%arg0, %arg1)
 // CHECK: attn.parallel_for @forward.map(%arg1, %arg0)
@@ -26,19 +26,19 @@ func.func private @forward.map_0(%index: index, %worker: index, %x: memref<64xf3
   linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) loc("layer 1")
   return
 }
-// This function has another op.
+// This task is kept, because it has another op.
 // CHECK: func.func private @forward.map_1(
 func.func private @forward.map_1(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32>) {
   linalg.log ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
   return
 }
-// An argument of this function has another attribute.
+// This task is kept, because its argument has another attribute.
 // CHECK: func.func private @forward.map_2(
 func.func private @forward.map_2(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32> {llvm.noalias}) {
   linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
   return
 }
-// Functions that entries need stay, although they are equal.
+// Equal functions that belong to two entry functions are kept.
 // CHECK: func.func @f.pack()
 // CHECK: func.func @g.pack()
 func.func @f.pack() attributes {attn.kernel = "pack"} {

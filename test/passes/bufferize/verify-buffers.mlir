@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-verify-buffers -split-input-file -verify-diagnostics
 
-// A result without an out parameter: its buffer is returned.
+// This result has no out parameter; the function returns its buffer.
 func.func @returned(%x: memref<8xf32>) -> memref<8xf32> {
   %y = memref.alloc() : memref<8xf32>
   linalg.exp ins(%x : memref<8xf32>) outs(%y : memref<8xf32>)
@@ -12,7 +12,7 @@ func.func @returned(%x: memref<8xf32>) -> memref<8xf32> {
 
 func.func private @project(memref<8x4xf32>)
 
-// Operands are copied because their layout is not that of the callee.
+// A call that was not inlined would copy operands whose layout differs from that of the callee's arguments.
 func.func @call_boundary(%x: memref<8x4xf32> {attn.output}) {
   // expected-error@+1 {{expected calls to be inlined, got one of @project}}
   call @project(%x) : (memref<8x4xf32>) -> ()
@@ -21,7 +21,7 @@ func.func @call_boundary(%x: memref<8x4xf32> {attn.output}) {
 
 // -----
 
-// Inputs and packed weights are only read. A write reaches them through views, loops and choices, too.
+// Inputs and packed weights may only be read. Writes to them through views, loops and arith.select are found too.
 func.func @overwritten(%x: memref<8x4xf32> {attn.name = "x"}, %w: memref<8x4xf32> {attn.packed = 0}, %b: memref<1x4x8xf32> {attn.name = "b"},
                        %out: memref<8x4xf32> {attn.output}, %c: i1) {
   %c0 = arith.constant 0 : index

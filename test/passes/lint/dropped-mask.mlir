@@ -16,7 +16,7 @@ func.func @fill_of_products(%x: tensor<?x?x8xf32>, %hidden: tensor<?x1x?xi1>, %z
     %f = arith.select %h, %inf, %e : f32
     linalg.yield %f : f32
   } -> tensor<?x?x?xf32>
-  // Other uses of the dropped value give no second finding.
+  // An op that masks the dropped value again gives no second finding.
   %again = linalg.generic {indexing_maps = [#id, #key, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%masked, %hidden : tensor<?x?x?xf32>, tensor<?x1x?xi1>) outs(%empty : tensor<?x?x?xf32>) {
   ^bb0(%e: f32, %h: i1, %o: f32):
     %f = arith.select %h, %inf, %e : f32

@@ -23,7 +23,8 @@ func.func @padding(%x: !x, %hidden: tensor<2x1x9xi1>) -> !x {
   return %o : !x
 }
 
-// Without its own key the first query has none; a length may be 0; causal leaves key 0, which padding may hide.
+// With offset -1, the first query has no key. A length may be 0. A causal mask leaves the first query only key 0, which
+// the padding may hide.
 func.func @some(%x: !x, %length: tensor<2xi64>, %pad: tensor<2x1x9xi64>) -> (!x, !x, !x) {
   // expected-warning @below {{the mask can hide every key}}
   %0 = attn.attention ins(%x, %x, %x : !x, !x, !x) outs(%x : !x) mask(#attn.causal<offset = -1>)
@@ -37,7 +38,7 @@ func.func @some(%x: !x, %length: tensor<2xi64>, %pad: tensor<2x1x9xi64>) -> (!x,
   return %0, %1, %2 : !x, !x, !x
 }
 
-// A window that sizes may move past the last key, unless there are as many queries as keys.
+// The window of a query may begin after the last key, unless there are as many queries as keys.
 func.func @sizes(%x: !y {attn.dims = ["", "S", ""]}, %y: !y {attn.dims = ["", "T", ""]}) -> (!y, !y, !y)
     attributes {attn.symbols = [#attn.symbol<"S", 0 to 99>, #attn.symbol<"T", 0 to 99>]} {
   // expected-warning @below {{the mask can hide every key}}
@@ -50,7 +51,7 @@ func.func @sizes(%x: !y {attn.dims = ["", "S", ""]}, %y: !y {attn.dims = ["", "T
   return %0, %1, %2 : !y, !y, !y
 }
 
-// No finding: 0 instead of NaN, a finite fill, a stored triangle.
+// No finding: empty rows that give 0 instead of NaN, a finite fill, and a mask that is stored as a weight.
 func.func @never(%x: !x, %hidden: tensor<2x1x9xi1>, %past: tensor<9x9xf32> {attn.weight}) -> (!x, !x, !x) {
   %0 = attn.attention ins(%x, %x, %x : !x, !x, !x) captures(%hidden : tensor<2x1x9xi1>) outs(%x : !x) mask(#attn.dense<0>)
       {indexing_maps = [#q, #k, #v, #bk, #o], scale = 1.0 : f32, empty_row = #attn.empty_row<zero>} -> !x

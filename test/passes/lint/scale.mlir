@@ -23,7 +23,7 @@ func.func @multiplied(%q: !h, %out: !h) -> !h {
   return %o : !h
 }
 
-// The finding is at the line of the factor, not of the attention.
+// The finding is at the line of the factor, not at that of the attention.
 func.func @factor_of_score(%x: !x3, %out: !x3) -> !x3 {
   %o = attn.attention ins(%x, %x, %x : !x3, !x3, !x3) outs(%out : !x3) {indexing_maps = [#q3, #k3, #v3, #o3], scale = 1.0 : f32} score {
     ^bb0(%b: index, %q: index, %k: index, %s: f32):
@@ -47,14 +47,15 @@ func.func @factor_of_query(%q: !h, %out: !h, %empty: !h) -> !h {
   return %o : !h
 }
 
-// 3 heads of 32.
+// The width of the model is 96: 3 heads of size 32.
 func.func @all_heads(%q: !h, %out: !h) -> !h {
   // expected-warning @below {{scores are divided by sqrt(96), the root of the model's width, so the softmax is too flat; divide them by sqrt(32), the root of the head size}}
   %o = attn.attention ins(%q, %q, %q : !h, !h, !h) outs(%out : !h) {indexing_maps = [#q, #k, #v, #o], scale = 0.102062072 : f32} -> !h
   return %o : !h
 }
 
-// The width of the projection, found through views and a bias: one of several heads, each with its own attention.
+// The attention is one of several heads, each with its own op. The width of the model, 64, is that of the input of the
+// projection, which is found through a bias.
 func.func @projected(%x: tensor<2x9x64xf32>, %w: tensor<16x64xf32>, %bias: !x3, %zero: !x3, %out: !x3) -> !x3 {
   %p = linalg.contract indexing_maps = [#x3, #w3, #p3] ins(%x, %w : tensor<2x9x64xf32>, tensor<16x64xf32>) outs(%zero : !x3) -> !x3
   %q = linalg.add ins(%p, %bias : !x3, !x3) outs(%zero : !x3) -> !x3
@@ -63,7 +64,7 @@ func.func @projected(%x: tensor<2x9x64xf32>, %w: tensor<16x64xf32>, %bias: !x3, 
   return %o : !x3
 }
 
-// No finding: the scale of the formula, no scale, and an unrelated scale.
+// No finding: 1 / sqrt(head size), no scale, and unrelated scales.
 func.func @meant(%q: !h, %out: !h) -> (!h, !h, !h, !h) {
   %0 = attn.attention ins(%q, %q, %q : !h, !h, !h) outs(%out : !h) {indexing_maps = [#q, #k, #v, #o], scale = 0.176776695 : f32} -> !h
   %1 = attn.attention ins(%q, %q, %q : !h, !h, !h) outs(%out : !h) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> !h
@@ -72,7 +73,8 @@ func.func @meant(%q: !h, %out: !h) -> (!h, !h, !h, !h) {
   return %0, %1, %2, %3 : !h, !h, !h, !h
 }
 
-// 16 is the head size, so 1/4 is right, even if 16 is also another size; 9 samples of head size 4 are not 9 heads.
+// The scale 1/4 is right for the head size 16, although the width of the projection's input is 16 too. In %y, 9 is the
+// batch size, not the number of heads, so the scale 1/6 is not 1 / sqrt(the model's width).
 func.func @coincidence(%x: !x3, %w: tensor<16x16xf32>, %zero: !x3, %out: !x3, %y: tensor<9x5x4xf32>) -> (!x3, tensor<9x5x4xf32>) {
   %q = linalg.contract indexing_maps = [#x3, #w3, #p3] ins(%x, %w : !x3, tensor<16x16xf32>) outs(%zero : !x3) -> !x3
   %0 = attn.attention ins(%q, %q, %q : !x3, !x3, !x3) outs(%out : !x3) {indexing_maps = [#q3, #k3, #v3, #o3], scale = 0.25 : f32} -> !x3
@@ -80,7 +82,7 @@ func.func @coincidence(%x: !x3, %w: tensor<16x16xf32>, %zero: !x3, %out: !x3, %y
   return %0, %1 : !x3, tensor<9x5x4xf32>
 }
 
-// Queries of length 1 need the root.
+// Queries and keys that are normalised to length 1 need a factor such as sqrt(head size).
 func.func @normalised(%x: !x3, %out: !x3, %norm0: tensor<2x9xf32>) -> !x3 {
   %norm = linalg.generic {indexing_maps = [#id3, #row], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : !x3) outs(%norm0 : tensor<2x9xf32>) {
   ^bb0(%e: f32, %a: f32):

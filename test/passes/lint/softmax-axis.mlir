@@ -18,7 +18,7 @@ func.func @over_queries(%x: !x, %s0: !s, %o0: !x) -> !x {
   return %o : !x
 }
 
-// The softmax is found through a transposition, and over the batch.
+// The softmax is over the batch, and the lint finds it through a transposition.
 func.func @over_batch(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   // expected-warning @below {{softmax is over dimension -3 and the sum of the values over dimension -2}}
@@ -28,7 +28,7 @@ func.func @over_batch(%x: !x, %s0: !s, %o0: !x) -> !x {
   return %o : !x
 }
 
-// Transposed throughout: the sum is over the dimension of the softmax.
+// No finding: the scores are transposed, and the sum of the values is over the dimension of the softmax.
 func.func @transposed(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
@@ -36,7 +36,7 @@ func.func @transposed(%x: !x, %s0: !s, %o0: !x) -> !x {
   return %o : !x
 }
 
-// The second product is that of a gradient.
+// No finding: one product with the probabilities is the attention, the other one computes a gradient.
 func.func @gradient(%x: !x, %s0: !s, %o0: !x) -> (!x, !x) {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(2) ins(%s : !s) outs(%s0 : !s) -> !s
@@ -45,7 +45,7 @@ func.func @gradient(%x: !x, %s0: !s, %o0: !x) -> (!x, !x) {
   return %g, %o : !x, !x
 }
 
-// Attention both ways: context to question to context.
+// No finding: attention in both directions, in which the second softmax takes the place of the values.
 func.func @two_softmaxes(%x: !x, %s0: !s) -> !s {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(2) ins(%s : !s) outs(%s0 : !s) -> !s
@@ -54,7 +54,7 @@ func.func @two_softmaxes(%x: !x, %s0: !s) -> !s {
   return %o : !s
 }
 
-// These are not scores: the softmax does not belong to an attention.
+// No finding: the input of the softmax is no product, so the softmax does not belong to an attention.
 func.func @no_product(%s: !s, %x: !x, %s0: !s, %o0: !x) -> !x {
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
   %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x

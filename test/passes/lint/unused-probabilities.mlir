@@ -21,7 +21,7 @@ func.func @scores_instead(%x: !x, %s0: !s, %o0: !x) -> (!x, !s) {
   return %o, %p : !x, !s
 }
 
-// The probabilities are not returned either: the softmax itself is dropped.
+// The function does not return the probabilities either, so the softmax itself is unused.
 func.func @dropped_softmax(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   // expected-warning @below {{the probabilities multiply no values}}
@@ -51,7 +51,7 @@ func.func @dropped_mean(%x: !x, %s0: !s, %o0: !x, %m0: tensor<?xf32>) -> !x {
   return %o : !x
 }
 
-// Values that the function returns count as used; sizes and views compute nothing.
+// No finding: values that the function returns are used, and an unused size or view computes nothing.
 func.func @returned(%x: !x, %s0: !s, %o0: !x) -> (!x, !s) {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
@@ -62,7 +62,7 @@ func.func @returned(%x: !x, %s0: !s, %o0: !x) -> (!x, !s) {
   return %o, %p : !x, !s
 }
 
-// A pointer to one of several, or a classifier: a softmax that is a result of its own.
+// No finding: without a product of values, the softmax is the result, as in a classifier or a pointer network.
 func.func @pointer(%x: !x, %s0: !s) -> (!x, !s) {
   %s = linalg.contract indexing_maps = [#qd, #kd, #qk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s

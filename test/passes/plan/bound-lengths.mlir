@@ -16,7 +16,7 @@ func.func @dynamic(%x: tensor<2x5x64xf32>, %y: tensor<2x?x64xf32> {attn.dims = [
   return %o : tensor<2x5x64xf32>
 }
 
-// Lengths in a conjunction of masks are bounded too.
+// Lengths in a conjunction of masks get a bound too.
 // CHECK-LABEL: @static(
 // CHECK-SAME: tensor<2xi64> {attn.bound = 9 : i64}
 func.func @static(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64>, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {
@@ -25,7 +25,7 @@ func.func @static(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi
   return %o : tensor<2x5x64xf32>
 }
 
-// A bound in the file stays.
+// A bound that the file declares is kept.
 // CHECK-LABEL: @bounded(
 // CHECK-SAME: tensor<2xi64> {attn.bound = 4 : i64}
 func.func @bounded(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64> {attn.bound = 4 : i64}, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {

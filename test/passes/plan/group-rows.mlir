@@ -8,7 +8,7 @@
 #id = affine_map<(b, s) -> (b, s)>
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
-// Both halves of an MLP, the residual and the sum of a normalisation are one group; 24 rows are enough work for a task.
+// The two products of an MLP, the residual and the sum of a normalisation form one group, whose tasks have 24 rows.
 // CHECK-LABEL: @mlp(
 // CHECK: linalg.fill {attn.task = #attn.task<rows = 24, group = 0>}
 // CHECK: linalg.contract {{.*}} {attn.task = #attn.task<rows = 24, group = 0>}
@@ -32,7 +32,7 @@ func.func @mlp(%x: tensor<2x?x64xf32>, %w: tensor<64x128xf32>, %u: tensor<128x64
   return %r, %sum : tensor<2x?x64xf32>, tensor<2x?xf32>
 }
 
-// Products of the same rows are a group, whether an op of the group computes these rows or not.
+// Products that read the same rows form a group, whether these rows are an argument or computed by an op of the group.
 // CHECK-LABEL: @same_argument(
 // CHECK-COUNT-2: linalg.contract {{.*}} {attn.task = #attn.task<rows = 64, group = 0>}
 func.func @same_argument(%x: tensor<2x?x64xf32>, %v: tensor<64x32xf32>, %w: tensor<64x32xf32>, %f: tensor<2x?x32xf32>)
@@ -52,7 +52,8 @@ func.func @two_readers(%x: tensor<2x?x64xf32>, %v: tensor<64x32xf32>, %w: tensor
   return %k, %q : tensor<2x?x32xf32>, tensor<2x?x32xf32>
 }
 
-// Weights of more than half of L2 would be read again for each task. One product with an activation needs no group.
+// No groups: each task would read the weights again, which take more than half of L2; a single product with an
+// activation gains nothing from a group.
 // CHECK-LABEL: @large(
 // CHECK-NOT: attn.task
 func.func @large(%x: tensor<2x?x384xf32>, %w: tensor<384x384xf32>, %v: tensor<384x32xf32>, %f: tensor<2x?x384xf32>, %g: tensor<2x?x32xf32>)
@@ -64,7 +65,8 @@ func.func @large(%x: tensor<2x?x384xf32>, %w: tensor<384x384xf32>, %v: tensor<38
   return %b, %t : tensor<2x?x384xf32>, tensor<2x?x32xf32>
 }
 
-// A product whose right operand is computed needs all rows of it: two groups, before and after.
+// A product needs all rows of its right operand. If another product computes this operand, the two are in different
+// groups.
 // CHECK-LABEL: @all_rows(
 // CHECK-COUNT-2: linalg.contract {{.*}} group = 0>
 // CHECK-COUNT-2: linalg.contract {{.*}} group = 1>

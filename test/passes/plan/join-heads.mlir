@@ -35,7 +35,7 @@ func.func @heads_of_8(%x: tensor<2x?x64xf32>, %wq: tensor<8x8x64xf32>, %wk: tens
   return %r : tensor<2x?x8x8xf32>
 }
 
-// Tasks of another schedule compute one head.
+// With the schedule per-head, heads are not joined, because each task computes one head.
 // CHECK-LABEL: @per_head(
 // CHECK-NOT: tensor.expand_shape
 // CHECK: return

@@ -18,7 +18,8 @@ func.func @forward(%x: tensor<?x768xf32>, %w: tensor<768x768xf32> {attn.name = "
 
 // -----
 
-// A broadcast stays, because it would replace a small weight by a large one; a weight that is used unchanged is copied.
+// A broadcast of a weight stays in the function, because its result is larger than the weight. The pack function copies
+// a weight that the function uses unchanged.
 // CHECK-LABEL: @as_it_is(
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.broadcast ins(%[[B]] :
@@ -35,7 +36,8 @@ func.func @as_it_is(%x: tensor<8x4xf32>, %b: tensor<4xf32> {attn.weight}) -> (te
 
 // -----
 
-// Everything up to the last value that depends on weights alone moves; a view of what is computed is no copy.
+// Every op that depends only on weights moves to the pack function, which returns a view of a computed value without a
+// copy.
 // CHECK-LABEL: @chain(
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[V:.*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK-NOT: linalg.transpose
@@ -72,7 +74,8 @@ func.func @no_weights(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
-// The call computes values that it overwrites: the start of a product, a broadcast as large as its bias or a view.
+// Values that the call overwrites are computed in the call: the init of a product, even if it is a broadcast as large
+// as the bias or a view of a copy.
 // CHECK-LABEL: @starts_from_bias(
 // CHECK-SAME: %[[X:.*]]: tensor<1x8xf32>, %[[W:.*]]: tensor<8x4xf32> {attn.packed = 0 : i64}, %[[B:.*]]: tensor<4xf32> {attn.packed = 1 : i64})
 // CHECK: %[[I:.*]] = linalg.broadcast ins(%[[B]] :
@@ -96,7 +99,7 @@ func.func @starts_from_bias(%x: tensor<1x8xf32>, %w: tensor<8x4xf32> {attn.weigh
 
 // -----
 
-// The pack function has no memory for a value between two elementwise ops: the two become one op.
+// Two elementwise ops become one op, because the pack function has no memory for the value between them.
 // CHECK-LABEL: @elementwise.pack(
 // CHECK: linalg.generic
 // CHECK: math.exp
@@ -132,7 +135,7 @@ func.func @elementwise(%x: tensor<?x8xf32>, %w: tensor<8xf32> {attn.name = "w", 
 
 // -----
 
-// A product with packed operands stays in the function: in the pack function it would need memory for them.
+// A product of packed operands stays in the function, because the pack function would need memory for the operands.
 // CHECK-LABEL: @product_of_packed(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<?x8xf32>, %[[P:[^:]*]]: tensor<1x8x8xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.contract {{.*}} ins(%[[P]], %[[P]] :
@@ -153,7 +156,8 @@ func.func @product_of_packed(%x: tensor<?x8xf32>, %w: tensor<8x8xf32> {attn.name
 
 // -----
 
-// Elementwise ops with a view between them do not become one op; the pack function has no memory for the first result.
+// Elementwise ops with a view between them do not become one op. The second op stays in the function, because the pack
+// function has no memory for the result of the first.
 // CHECK-LABEL: @view_between(
 // CHECK-SAME: %[[X:.*]]: tensor<2x4xf32>, %[[P:.*]]: tensor<2x4xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.log ins(%[[P]] :
@@ -172,7 +176,7 @@ func.func @view_between(%x: tensor<2x4xf32>, %w: tensor<8xf32> {attn.weight}) ->
 
 // -----
 
-// A loop overwrites its initial value: the copy is made in every call.
+// A loop overwrites its initial value, so every call makes the copy.
 // CHECK-LABEL: @written_in_a_loop(
 // CHECK-SAME: %[[P:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK: %[[COPY:.*]] = linalg.copy ins(%[[P]] :
@@ -195,7 +199,8 @@ func.func @written_in_a_loop(%x: tensor<2xi64>, %w: tensor<8xf32> {attn.weight})
 
 // -----
 
-// An op whose body reads a computed table stays in the function; the table is packed.
+// An op whose body reads a table that depends only on weights stays in the function; the pack function computes the
+// table.
 // CHECK-LABEL: @read_of_table(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[T:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK: tensor.extract %[[T]]
@@ -219,7 +224,7 @@ func.func @read_of_table(%x: tensor<4xf32>, %w: tensor<8xf32> {attn.weight}) -> 
 
 // -----
 
-// A slice of a packed tensor is taken in the function.
+// A slice of a packed tensor is extracted in the function.
 // CHECK-LABEL: @part_of_packed(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>, %[[P:[^:]*]]: tensor<8xf32> {attn.packed = 0 : i64})
 // CHECK: tensor.extract_slice %[[P]]
@@ -237,7 +242,7 @@ func.func @part_of_packed(%x: tensor<4xf32>, %w: tensor<8xf32> {attn.weight}) ->
 
 // -----
 
-// A product with a table that the graph computes stays: the table too would need memory.
+// A product with a table that the graph computes stays, because the pack function would need memory for the table.
 // CHECK-LABEL: @product_with_table(
 // CHECK: linalg.contract
 // CHECK-LABEL: @product_with_table.pack(

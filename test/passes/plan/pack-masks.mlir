@@ -5,7 +5,7 @@
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #m = affine_map<(b, h, q, k, d, e) -> (b, 0, q, k)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
-// Two attentions share the words of their mask. A last word has fewer keys.
+// Two attentions share the words of their packed mask. The last word of a row has fewer than 32 keys.
 // CHECK: #[[$WORDS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, 0, d3 floordiv 32, d2)>
 // CHECK-LABEL: @shared(
 // CHECK-SAME: %[[M:[^ ]*]]: tensor<2x1x512x500xi1>
@@ -32,7 +32,7 @@ func.func @shared(%m: tensor<2x1x512x500xi1>, %x: tensor<2x4x512x64xf32>, %y: te
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #m = affine_map<(q, k, d, e) -> (q, k)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Numbers that only the mask tests become bits. A boolean that only the region reads, and a bias, stay.
+// Numbers that only the mask tests become bits. A boolean tensor and a bias that only the region reads stay unpacked.
 // CHECK-LABEL: @region(
 // CHECK-SAME: %[[C:[^ ]*]]: tensor<?x?xi1>, %[[N:[^ ]*]]: tensor<?x?xf32>, %[[BIAS:[^ ]*]]: tensor<?x?xf32>
 // CHECK: %[[W:.*]] = attn.pack_mask ins(%[[N]]
@@ -61,7 +61,8 @@ func.func @region(%c: tensor<?x?xi1>, %n: tensor<?x?xf32>, %bias: tensor<?x?xf32
 #t = affine_map<(q, k, d, e) -> (k, q)>
 #p = affine_map<(q, k, d, e) -> (k)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Left alone: one element for each key, keys before queries, tiles that begin inside a word, whole scores.
+// Masks that are not packed: one element for each key, keys before queries, tiles that begin within a word, and the
+// schedule whole-scores.
 // CHECK-LABEL: @left_alone(
 // CHECK-NOT: attn.pack_mask
 func.func @left_alone(%m: tensor<80x80xi1>, %p: tensor<80xi1>, %x: tensor<80x64xf32>, %e: tensor<80x64xf32>)

@@ -24,7 +24,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x768xf32>
   }
 
-  // Few columns are one panel.
+  // A weight of few columns is one panel.
   // CHECK-LABEL: @one_panel(
   // CHECK-SAME: %[[X:.*]]: tensor<?x768xf32>, %[[W:.*]]: tensor<48x768xf32> {attn.weight}, %[[I:.*]]: tensor<?x48xf32>)
   // CHECK: %[[P:.*]] = attn.pack ins(%[[W]] : tensor<48x768xf32>) outs(%{{.*}} : tensor<1x768x48xf32>)
@@ -35,7 +35,8 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x48xf32>
   }
 
-  // The rows of a head, which are not adjacent, become contiguous. The rows of a weight (k, n) are packed as rows.
+  // @heads: the rows of a head, which are not adjacent, become contiguous. @weight_rows: a weight (k, n) is packed from
+  // its rows.
   // CHECK-LABEL: @heads(
   // CHECK-NOT: attn.pack
   // CHECK: %[[P:.*]] = linalg.transpose ins(%{{.*}} : tensor<64x4x16xf32>) outs(%{{.*}} : tensor<4x64x16xf32>) permutation = [1, 0, 2]
@@ -54,7 +55,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x768xf32>
   }
 
-  // Nothing is computed from a weight without columns.
+  // A weight without columns is not packed.
   // CHECK-LABEL: @no_columns(
   // CHECK-NOT: attn.pack
   // CHECK: return
@@ -63,7 +64,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<2x0xf32>
   }
 
-  // A weight keeps its type.
+  // Packing keeps the element type of a weight.
   // CHECK-LABEL: @half(
   // CHECK: attn.pack ins(%{{.*}} : tensor<48x768xbf16>) outs(%{{.*}} : tensor<1x768x48xbf16>)
   func.func @half(%x: tensor<?x768xf32>, %w: tensor<48x768xbf16> {attn.weight}, %i: tensor<?x48xf32>) -> tensor<?x48xf32> {
@@ -79,7 +80,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x48xi32>
   }
 
-  // A generic op with a product and a sum becomes a contraction; an op that only looks like one stays.
+  // A generic op that adds products of its inputs becomes a contraction; an op that applies absf to a factor stays.
   // CHECK-LABEL: @bodies(
   // CHECK: linalg.contract
   // CHECK: linalg.generic
@@ -123,7 +124,7 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x?xf32>
   }
 
-  // Init and epilogue follow into the panels.
+  // The init and the epilogue of the product get the dimension of panels too.
   // CHECK-LABEL: @epilogue(
   // CHECK-SAME: %[[B:[^ ]*]]: tensor<512xf32> {attn.weight}, %[[R:[^ ]*]]: tensor<96x512xf32>)
   // CHECK: %[[B2:.*]] = tensor.expand_shape %[[B]] {{.*}} into tensor<8x64xf32>
@@ -155,7 +156,8 @@ func.func @no_target() {
 
 // -----
 
-// A view of a value that another op reads too stays: expanding the producer would create another view, without end.
+// A reshape of a value that another op reads too stays. Expanding the producer of the value would create another
+// reshape for the other op, endlessly.
 // CHECK-LABEL: @shared(
 // CHECK: %[[A:.*]] = linalg.generic
 // CHECK: tensor.expand_shape %[[A]]
@@ -183,8 +185,8 @@ module attributes {attn.target = #target} {
 
 // -----
 
-// The machine adds the products of pairs of bf16: the weight is packed in pairs, and the other operand is viewed in pairs.
-// A sum of an odd number of products, and factors of two types, have no pairs.
+// The target has instructions that add the products of pairs of bf16, so the weight is packed in pairs and the other
+// operand is viewed in pairs. A sum of an odd number of products and factors of two types do not use pairs.
 #pairs = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
 #x = affine_map<(s, n, k) -> (s, k)>
 #w = affine_map<(s, n, k) -> (n, k)>

@@ -5,7 +5,8 @@
 #o = affine_map<(s, p, j, k) -> (s, p, j)>
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
-// A panel of 64 columns, and a long sum in parts; attributes that are there already stay.
+// A block of the first product has the 64 columns of a panel and adds its long sum in parts of 192. Attributes that the
+// second product already has are kept.
 // CHECK-LABEL: @panels
 // CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
 // CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 2, vectors = 1>, attn.task = #attn.task<rows = 8>}
@@ -16,7 +17,8 @@ func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor
       ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>) outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
   return %c, %d : tensor<?x12x64xf32>, tensor<?x12x64xf32>
 }
-// Two tasks of about 96 rows, in whole blocks of 6, instead of two of 96 and one of 5.
+// The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two of 96 rows and one of
+// 5.
 // CHECK-LABEL: @rows
 // CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 102>}
 func.func @rows(%x: tensor<197x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor<197x12x64xf32>) -> tensor<197x12x64xf32> {
@@ -49,8 +51,9 @@ func.func @block(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64x
 
 // -----
 
-// The products of an attention: queries are the columns of tiles. Tiles with hidden pairs skip zeros, which takes more
-// registers. Whole scores have a column for each key. A block that is there already stays.
+// The products of an attention have queries as columns. Tiles with hidden pairs skip products with zeros, which takes
+// more registers. With the schedule whole-scores, scores have a column for each key. A block that the op already has is
+// kept.
 #q = affine_map<(q, k, d, e) -> (q, d)>
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
@@ -97,7 +100,7 @@ func.func @names() attributes {attn.blocks = {keys = #attn.block<rows = 2, vecto
 
 // -----
 
-// This machine has no tiles.
+// This target has no tile registers (AMX), which a block of 32 rows needs.
 module attributes {attn.target = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>} {
 func.func @no_tiles(%a: tensor<64x100xf32>, %b: tensor<100x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
   // expected-error @+1 {{expected a block of at most 8 rows, or of tiles that fit the registers of the machine, got #attn.block<rows = 32, vectors = 2>}}

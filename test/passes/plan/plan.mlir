@@ -2,7 +2,7 @@
 // RUN: attn-opt %s -attn-plan=schedule=phased -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=NAMED
 // RUN: attn-opt %s -attn-plan=schedule=unfused -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=UNFUSED
 
-// Plans that Choose.cpp chooses by the predictions of Cost.cpp.
+// The test covers the plans that Choose.cpp chooses by the times that Cost.cpp predicts.
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
@@ -10,7 +10,7 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #maps = [#q, #k, #v, #o]
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
-  // The tiles leave room in L1.
+  // The tiles fit in L1.
   // CHECK-LABEL: @dynamic(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 48, k = 64>)
   // NAMED: attn.attention {{.*}} plan(<phased, q = 48, k = 64>)
@@ -21,7 +21,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<2x?x64xf32>
   }
 
-  // At the diagonal, narrower tiles waste the least.
+  // Narrower tiles of queries compute fewer hidden pairs along the diagonal.
   // CHECK-LABEL: @causal(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 64>)
   func.func @causal(%x: tensor<2x512x64xf32>, %e: tensor<2x512x64xf32>) -> tensor<2x512x64xf32> {
@@ -30,7 +30,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<2x512x64xf32>
   }
 
-  // One query would leave the lanes empty.
+  // A tile of one query would use one lane of a vector; in the schedule whole-scores, vectors hold keys.
   // CHECK-LABEL: @decode(
   // CHECK: attn.attention {{.*}} plan(<"whole-scores", q = 1, k = {{[0-9]+}}>)
   func.func @decode(%x: tensor<2x1x64xf32>, %y: tensor<2x?x64xf32>, %e: tensor<2x1x64xf32>) -> tensor<2x1x64xf32> {
@@ -39,7 +39,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<2x1x64xf32>
   }
 
-  // Only one tile of queries reads the keys: with a smaller first tile, prefetching of the other keys begins sooner.
+  // Only one tile of queries reads the keys. With smaller tiles of keys, prefetching of the other keys begins sooner.
   // CHECK-LABEL: @stream(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
   func.func @stream(%x: tensor<96x16x64xf32>, %y: tensor<96x512x64xf32>, %e: tensor<96x16x64xf32>) -> tensor<96x16x64xf32> {
@@ -48,7 +48,8 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<96x16x64xf32>
   }
 
-  // Nearly a vector of queries: separate rows are worse than tiles that leave two lanes empty.
+  // 14 queries nearly fill a vector of 16 lanes, so a tile of queries is faster than whole-scores, which has them in
+  // rows.
   // CHECK-LABEL: @nearly_a_vector(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 14>)
   func.func @nearly_a_vector(%x: tensor<96x14x64xf32>, %e: tensor<96x14x64xf32>) -> tensor<96x14x64xf32> {
@@ -57,7 +58,8 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<96x14x64xf32>
   }
 
-  // No tile is larger than the problem; tiles of queries are whole vectors.
+  // A tile has no more keys than there are, and its number of queries is the least multiple of a vector that holds
+  // them.
   // CHECK-LABEL: @short(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
   func.func @short(%x: tensor<2x30x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x30x64xf32>) -> tensor<2x30x64xf32> {
@@ -66,7 +68,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<2x30x64xf32>
   }
 
-  // An existing plan stays.
+  // A plan that the op already has is kept.
   // CHECK-LABEL: @planned(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
   // UNFUSED: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
@@ -127,8 +129,8 @@ module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers 
 
 // -----
 
-// A machine that adds the products of pairs of bf16 gets plans with groups of two, where they divide the head size and all
-// operands have this type.
+// A target with instructions that add the products of pairs of bf16 gets plans with groups of two, if two divides the
+// head size and all operands are of bf16.
 // CHECK-LABEL: @pairs(
 // CHECK: attn.attention {{.*}} plan(<"per-head", q = {{[0-9]+}}, k = {{[0-9]+}}, group = 2>)
 // CHECK: attn.attention {{.*}} plan(<{{[a-z"-]+}}, q = {{[0-9]+}}, k = {{[0-9]+}}>)
@@ -152,7 +154,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4-bf16", vector = 512, regis
 
 // -----
 
-// Tiles take transposed values.
+// On a target with tile registers (AMX), values are transposed.
 // CHECK-LABEL: @tiles
 // CHECK: plan(<"per-head", q = {{64|128}}, k = {{[0-9]+}}, group = 2, transposes = true>)
 #q = affine_map<(q, k, d, e) -> (q, d)>

@@ -11,7 +11,7 @@
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.compute = bf16} {
   module attributes {attn.target = #bf16} {
-    // Each value is rounded once, and sums stay f32.
+    // Each factor is rounded once, although two products read it, and sums stay f32.
     // CHECK-LABEL: @attend(
     // CHECK-SAME: %[[X:[^:]*]]: tensor<?x64xf32>, %[[W:[^:]*]]: tensor<64x64xf32>
     // CHECK-SAME: attributes {attn.compute = bf16}
@@ -27,7 +27,7 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<?x64xf32>
     }
 
-    // A mask makes no difference.
+    // Factors are rounded with a mask too.
     // CHECK-LABEL: @dense_mask(
     // CHECK: arith.truncf
     func.func @dense_mask(%x: tensor<512x64xf32>, %m: tensor<512x512xi1>, %e: tensor<512x64xf32>) -> tensor<512x64xf32> {
@@ -36,7 +36,7 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<512x64xf32>
     }
 
-    // The rounding would take longer than it saves.
+    // For an attention this small, the rounding would take more time than it saves.
     // CHECK-LABEL: @small(
     // CHECK-NOT: arith.truncf
     func.func @small(%x: tensor<16x64xf32>, %e: tensor<16x64xf32>) -> tensor<16x64xf32> {
@@ -45,7 +45,7 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<16x64xf32>
     }
 
-    // A plan without groups converts factors to f32 again.
+    // Factors stay f32 if the op has a plan without groups, which would convert them back to f32.
     // CHECK-LABEL: @planned(
     // CHECK-NOT: arith.truncf
     func.func @planned(%x: tensor<512x64xf32>, %e: tensor<512x64xf32>) -> tensor<512x64xf32> {
@@ -54,7 +54,8 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<512x64xf32>
     }
 
-    // An odd number of products has no pairs, and few queries would read keys and values twice.
+    // A sum of an odd number of products does not divide into pairs. For few queries, the rounding would read keys and
+    // values once more than the attention does.
     // CHECK-LABEL: @left_alone(
     // CHECK-NOT: attn.compute
     // CHECK-NOT: arith.truncf
@@ -66,7 +67,7 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<8x64xf32>
     }
   }
-  // This machine does not have the instruction.
+  // This target has no instruction for pairs of bf16.
   module attributes {attn.target = #v4} {
     // CHECK-LABEL: @other_machine(
     // CHECK-NOT: arith.truncf
@@ -87,7 +88,7 @@ module attributes {attn.compute = bf16} {
 #bf16 = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
 module {
   module attributes {attn.target = #bf16} {
-    // Without attn.compute, products of f32 keep their factors.
+    // Without attn.compute, the factors of products stay f32.
     // CHECK-LABEL: @unasked(
     // CHECK-NOT: arith.truncf
     func.func @unasked(%x: tensor<16x64xf32>, %e: tensor<16x64xf32>) -> tensor<16x64xf32> {

@@ -11,7 +11,7 @@
 #qk = affine_map<(q, k) -> (q, k)>
 #maps = [#q, #k, #v, #m, #o]
 
-// The mask is a tensor of which the graph computes each element: causal, and the keys that are no padding.
+// The graph computes the mask tensor from a formula: a pair is kept if it is causal and its key is no padding.
 // CHECK-LABEL: @causal_and_padding(
 // CHECK-SAME: %[[PADDING:[a-z0-9]*]]: tensor<2x?xi64>
 // CHECK: attn.attention {{.*}} captures(%[[PADDING]] : tensor<2x?xi64>) {{.*}} mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
@@ -36,8 +36,7 @@ func.func @causal_and_padding(%x: tensor<2x?x8xf32>, %padding: tensor<2x?xi64>, 
   return %o : tensor<2x?x8xf32>
 }
 
-// A slice of a mask of the longest length, with the last queries and the first keys: the operands of its formula are
-// sliced, too.
+// The mask is a slice of a larger computed mask, so the operands of the formula are sliced too.
 // CHECK-LABEL: @part_of_a_mask(
 // CHECK-SAME: %{{.*}}: tensor<2x5x8xf32>, %[[TOKENS:[a-z0-9]*]]: tensor<16xi64>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[TOKENS]][0] [5] [1] : tensor<16xi64> to tensor<5xi64>
@@ -63,7 +62,8 @@ func.func @part_of_a_mask(%x: tensor<2x5x8xf32>, %tokens: tensor<16xi64>) -> ten
   return %o : tensor<2x5x8xf32>
 }
 
-// The part that no named mask describes, every second key, stays a tensor; loops visit only the causal keys.
+// No named mask describes the part of the formula that keeps every second key, so the tensor stays as a dense mask. The
+// causal mask that is added lets loops skip hidden tiles.
 // CHECK-LABEL: @causal_of_another(
 // CHECK: %[[MASK:.*]] = linalg.generic
 // CHECK: attn.attention {{.*}} captures(%[[MASK]] : tensor<5x5xi1>) {{.*}} mask(#attn.and<[#attn.dense<0>, #attn.causal]>)
@@ -88,8 +88,8 @@ func.func @causal_of_another(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// A float mask of 0 and -inf that the graph adds, and a bias of the distance: the first is a mask, the second is
-// computed in the region.
+// The graph adds two computed tensors to the scores. A float mask of 0 and -inf becomes a mask; a bias, the distance of
+// query and key, is computed in the region.
 // CHECK-LABEL: @distances(
 // CHECK-NOT: linalg
 // CHECK: attn.attention
@@ -127,7 +127,8 @@ func.func @distances(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// A bias that costs a function for each pair stays a tensor, and so does a mask of data for each pair.
+// A bias stays a tensor if its formula calls a function such as exp for each pair, and so does a mask that depends on
+// data for each pair.
 // CHECK-LABEL: @stays(
 // CHECK: %[[BIAS:.*]] = linalg.generic
 // CHECK: %[[MASK:.*]] = linalg.generic
@@ -163,7 +164,8 @@ func.func @stays(%x: tensor<2x5x8xf32>, %pairs: tensor<5x5xf32>) -> tensor<2x5x8
   return %o : tensor<2x5x8xf32>
 }
 
-// Sums of 32 bits wrap in the lengths as they do in the graph; of what may wrap together with the key there are none.
+// Sums of 32 bits wrap in the computed lengths as they do in the graph. A mask gets no lengths if a sum that contains
+// the position of the key may wrap.
 // CHECK-LABEL: @wraps(
 // CHECK-SAME: %[[POSITION:[a-z0-9]*]]: tensor<5xi32>
 // CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} ins(%[[POSITION]] : tensor<5xi32>)

@@ -8,7 +8,8 @@
 #qk = affine_map<(b, q, k, d, e) -> (q, k)>
 #b = affine_map<(b, q, k, d, e) -> (b)>
 
-// Two fills become masks: one by position, and one by an integer mask where 0 hides. The region is then empty.
+// Two fills with -inf become masks: one depends on positions, the other on an integer tensor in which 0 hides a key.
+// The region, then empty, is removed.
 // CHECK-LABEL: @causal_and_padding(
 // CHECK: attn.attention {{.*}} captures(%{{.*}} : tensor<2x1x9xi64>)
 // CHECK-SAME: mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
@@ -28,7 +29,7 @@ func.func @causal_and_padding(%x: tensor<2x9x8xf32>, %c0: tensor<2x1x9xi64>, %ou
   return %o : tensor<2x9x8xf32>
 }
 
-// This is the region that tril(ones) == 0 becomes, with a diagonal of 2.
+// The region is that of masked_fill(tril(ones, diagonal=2) == 0, -inf).
 // CHECK-LABEL: @tril_compared_with_zero(
 // CHECK: mask(#attn.causal<offset = 2>)
 // CHECK-NOT: score
@@ -52,7 +53,7 @@ func.func @tril_compared_with_zero(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32
   return %o : tensor<2x9x8xf32>
 }
 
-// The coordinate of a single query has become 0.
+// With a single query, its coordinate is folded to 0, and the mask compares the key with a constant.
 // CHECK-LABEL: @single_query(
 // CHECK: mask(#attn.causal<offset = 3>)
 // CHECK-NOT: score
@@ -69,7 +70,7 @@ func.func @single_query(%q: tensor<2x1x8xf32>, %x: tensor<2x9x8xf32>, %out: tens
   return %o : tensor<2x1x8xf32>
 }
 
-// Booleans: as they are, inverted, widened and compared; tril of one is both.
+// Boolean masks: inverted, widened to i32 and compared with 0, and combined with a causal mask by tril.
 // CHECK-LABEL: @booleans(
 // CHECK: mask(#attn.and<[#attn.causal, #attn.dense<2>, #attn.dense<1, keeps = zero>, #attn.dense<0>]>)
 // CHECK-NOT: score
@@ -114,7 +115,7 @@ func.func @window(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x
   return %o : tensor<2x9x8xf32>
 }
 
-// Lengths; a captured operand that nothing uses any more goes, and the mask follows.
+// An unused captured operand is removed, and the number in #attn.lengths, which names an operand, changes with it.
 // CHECK-LABEL: @lengths(
 // CHECK: captures(%{{.*}} : tensor<2xi32>)
 // CHECK-SAME: mask(#attn.lengths<0>)
@@ -132,7 +133,7 @@ func.func @lengths(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<2xi3
   return %o : tensor<2x9x8xf32>
 }
 
-// A mask of -inf and 0 that is added.
+// A mask of -inf and 0 is added to the scores.
 // CHECK-LABEL: @added(
 // CHECK: mask(#attn.causal)
 // CHECK-NOT: score
@@ -150,7 +151,7 @@ func.func @added(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8
   return %o : tensor<2x9x8xf32>
 }
 
-// The rest of the region stays.
+// The bias, which is added before the mask fills, stays in the region.
 // CHECK-LABEL: @bias_below_mask(
 // CHECK: captures(%{{.*}} : tensor<9x9xf32>)
 // CHECK-SAME: mask(#attn.causal)
@@ -170,7 +171,7 @@ func.func @bias_below_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// A number of keys for each query, computed from a position for each item and the query's own.
+// The number of keys of each query is computed from a position for each batch item and the position of the query.
 // CHECK-LABEL: @positions(
 // CHECK-SAME: %[[POSITION:arg1]]: tensor<2xi32>
 // CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} ins(%[[POSITION]] : tensor<2xi32>) outs(%{{.*}} : tensor<2x9xi64>)
@@ -195,7 +196,7 @@ func.func @positions(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: tensor<2x9
   return %o : tensor<2x9x8xf32>
 }
 
-// A fill near the least float hides pairs if every row keeps a pair: here, each query keeps its own key.
+// A fill with the least float becomes a mask if every row keeps a pair: here, each query keeps its own key.
 // CHECK-LABEL: @least_fill(
 // CHECK: mask(#attn.causal)
 // CHECK-NOT: arith.select
@@ -214,7 +215,7 @@ func.func @least_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<
   return %o : tensor<2x9x8xf32>
 }
 
-// The first row keeps no pair: it averages the values.
+// No mask: the first row keeps no pair, so its result is the average of the values.
 // CHECK-LABEL: @least_fill_of_row(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -231,7 +232,7 @@ func.func @least_fill_of_row(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> 
   return %o : tensor<2x9x8xf32>
 }
 
-// A bias may hold such fills too, and so hide what the other keeps.
+// No mask: the bias may hold the least float too, and so hide the pairs that the fill keeps.
 // CHECK-LABEL: @least_fill_of_bias(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -249,7 +250,7 @@ func.func @least_fill_of_bias(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out:
   return %o : tensor<2x9x8xf32>
 }
 
-// No named mask describes the whole condition: rows may be left without a pair.
+// No mask: no named mask describes the whole condition, so a row may keep no pair.
 // CHECK-LABEL: @least_fill_of_more(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -269,7 +270,7 @@ func.func @least_fill_of_more(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi32>, %out:
   return %o : tensor<2x9x8xf32>
 }
 
-// A fill far above the least float hides nothing: scores may be further apart.
+// No mask: with a fill far above the least float, a filled score may exceed another score of its row.
 // CHECK-LABEL: @finite_fill(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -286,7 +287,7 @@ func.func @finite_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor
   return %o : tensor<2x9x8xf32>
 }
 
-// An infinity added to the fill would make it NaN.
+// No mask: the bias, which is added after the fill, may be infinite, and -inf + inf is NaN.
 // CHECK-LABEL: @bias_above_mask(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -304,7 +305,7 @@ func.func @bias_above_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// Pairs are hidden if both conditions hold, so the kept pairs are not a conjunction.
+// No mask: a pair is hidden if both conditions hold, so the kept pairs are not those of a conjunction of masks.
 // CHECK-LABEL: @either_keeps(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -322,7 +323,7 @@ func.func @either_keeps(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor
   return %o : tensor<2x9x8xf32>
 }
 
-// A lower bound alone is no window.
+// No mask: #attn.window needs an upper bound of the key too.
 // CHECK-LABEL: @keys_from_the_query_on(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -339,7 +340,7 @@ func.func @keys_from_the_query_on(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>
   return %o : tensor<2x9x8xf32>
 }
 
-// A comparison of a captured element with something else than zero; NaN is nonzero, here it would hide.
+// No mask: one comparison is with 1 instead of 0; the other one is true for NaN, which #attn.dense counts as nonzero.
 // CHECK-LABEL: @other_tests(
 // CHECK-NOT: mask(
 // CHECK: arith.select
@@ -360,7 +361,7 @@ func.func @other_tests(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<
   return %o : tensor<2x9x8xf32>
 }
 
-// One length more than the last key kept.
+// The tensor holds the last kept key of each batch item, so the lengths are its elements plus 1.
 // CHECK-LABEL: @length_off_by_one(
 // CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2xi64>)
 // CHECK: mask(#attn.lengths<0>)
@@ -378,7 +379,7 @@ func.func @length_off_by_one(%x: tensor<2x9x8xf32>, %c0: tensor<2xi32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// With head size 0, all products are 0, so a score of 0 is a product.
+// With head size 0, every score is an empty sum, 0, so the region that yields 0 for kept pairs is removed.
 // CHECK-LABEL: @uniform(
 // CHECK: attn.attention ins(%{{.*}} : tensor<9x0xf32>, {{.*}} mask(#attn.causal)
 // CHECK-NOT: score
@@ -395,7 +396,7 @@ func.func @uniform(%z: tensor<9x0xf32>, %x: tensor<2x9x8xf32>, %out: tensor<2x9x
   return %o : tensor<2x9x8xf32>
 }
 
-// Conditions that hold at every coordinate hide nothing.
+// Conditions that hold at every coordinate hide nothing, so they need no mask.
 // CHECK-LABEL: @always(
 // CHECK: attn.attention
 // CHECK-NOT: mask(
@@ -417,7 +418,7 @@ func.func @always(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x
   return %o : tensor<2x9x8xf32>
 }
 
-// The last key is hidden.
+// The condition hides only the last key.
 // CHECK-LABEL: @not_always(
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<i64>)
 // CHECK: mask(#attn.lengths<0>)

@@ -5,7 +5,7 @@
 #column = affine_map<(b, k) -> (0, k)>
 #count = affine_map<(k) -> (k)>
 
-// Both indices are coordinates; the code for a negative index never applies.
+// Both indices are coordinates of the op, so the gather becomes a plain read; an index is never negative.
 // CHECK-LABEL: @at_the_coordinates(
 // CHECK-SAME: %[[T:[a-z0-9]*]]: tensor<2x?xi1>
 // CHECK: %[[R:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %{{.*}}, %[[T]] : tensor<2xi64>, tensor<1x?xi64>, tensor<2x?xi1>)
@@ -52,7 +52,7 @@ func.func @at_the_coordinates(%t: tensor<2x?xi1>) -> tensor<2x?xi1> {
   return %r : tensor<2x?xi1>
 }
 
-// The clamp hides the last rows; the loop is longer than the dimension; the coordinates are data.
+// Three gathers stay: a clamp changes the last index; the loop is longer than the dimension; the indices are data.
 // CHECK-LABEL: @stays(
 // CHECK: tensor.extract
 // CHECK: tensor.extract
@@ -88,7 +88,7 @@ func.func @stays(%t: tensor<5xf32>, %long: tensor<6xf32>, %at: tensor<5xi64>) ->
   return %clamped, %longer, %gathered : tensor<5xf32>, tensor<6xf32>, tensor<5xf32>
 }
 
-// Along a dimension of size 1 there is one place, whatever the index.
+// Along a dimension of size 1, every clamped index is 0.
 // CHECK-LABEL: @only_place(
 // CHECK-SAME: %[[T:.*]]: tensor<1x5xf32>
 // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[T]] :
@@ -109,7 +109,7 @@ func.func @only_place(%t: tensor<1x5xf32>, %at: tensor<5xi64>) -> tensor<5xf32> 
   return %y : tensor<5xf32>
 }
 
-// A position may not fit in 8 bits, and the index of a loop around the op is not a coordinate of the op.
+// Two gathers stay: an index may not fit in 8 bits (@narrow), or is that of a loop around the op (@position_of_a_loop).
 // CHECK-LABEL: @narrow(
 // CHECK: tensor.extract
 func.func @narrow(%x: tensor<200xf32>, %e: tensor<200xf32>) -> tensor<200xf32> {

@@ -32,7 +32,7 @@ func.func @query_and_key(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// A view between the factor and the product is made again on what was multiplied.
+// A view between the multiplication and the attention is applied to the tensor before the multiplication.
 // CHECK-LABEL: @key_behind_view
 // CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>, %[[Y:.*]]: tensor<2x40xf32>
 // CHECK: %[[VIEW:.*]] = tensor.expand_shape %[[Y]]
@@ -53,7 +53,7 @@ func.func @key_behind_view(%x: tensor<2x5x8xf32>, %y: tensor<2x40xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
-// The first factor fits, the product of both does not: the key keeps its own.
+// The scale takes the factor of the query. The product with the factor of the key would underflow, so the key keeps it.
 // CHECK-LABEL: @product_too_small
 // CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
 // CHECK: %[[KEY:.*]] = linalg.generic
@@ -102,7 +102,7 @@ func.func @product_too_large(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// A reciprocal and a division by zero are not factors.
+// The scale takes neither a division of a constant by the element nor a division by zero.
 // CHECK-LABEL: @not_factors
 // CHECK: arith.divf
 // CHECK: arith.divf

@@ -5,8 +5,9 @@
 #k = affine_map<(q, k) -> (k)>
 #qk = affine_map<(q, k) -> (q, k)>
 
-// A sequence starts where a position is not one more than the previous one. The function counts the starts, and tests
-// whether two elements are in the same sequence. With positions 0 to 8, no sequence starts.
+// A new sequence starts where a position is not one more than the previous position. The function counts the starts,
+// and tests whether two elements are in the same sequence. With positions 0 to 8, no sequence starts, so both are
+// constants.
 // CHECK-LABEL: func.func @same_sequence()
 // CHECK-NEXT: %[[SAME:.*]] = arith.constant dense<true> : tensor<9x9xi1>
 // CHECK-NEXT: %[[STARTS:.*]] = arith.constant dense<0> : tensor<9xi64>
@@ -61,7 +62,7 @@ func.func @same_sequence() -> (tensor<9x9xi1>, tensor<9xi64>) {
   return %same, %count : tensor<9x9xi1>, tensor<9xi64>
 }
 
-// A value that differs stays a formula, and so does a value that depends on an argument or on an out-of-bounds element.
+// Tensors that are not folded: elements differ, depend on an argument, or are read out of bounds.
 // CHECK-LABEL: func.func @others(
 // CHECK: linalg.index 0
 // CHECK: arith.muli
@@ -96,7 +97,7 @@ func.func @others(%x: tensor<3xi64>) -> (tensor<3xi64>, tensor<3xi64>, tensor<3x
   return %position, %square, %outside, %accumulated : tensor<3xi64>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>
 }
 
-// The operands of an element are examined, and stay unchanged.
+// The fold examines the operands of an element without changing them.
 // CHECK-LABEL: func.func @least_of_position_and_data(
 // CHECK: %[[I:.*]] = linalg.index 0
 // CHECK: affine.min {{.*}}%[[I]]

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -split-input-file -verify-diagnostics | FileCheck %s
-// The probabilities of the pairs that the scores hide are set to 0 after the softmax, once more.
-// Tests passes/raise/HiddenPairs.cpp.
+// Graphs that hide pairs in the scores, and set the probabilities of these pairs to 0 after the softmax too. The code
+// is in passes/raise/HiddenPairs.cpp.
 
 #sq = affine_map<(q, k, d) -> (q, d)>
 #sk = affine_map<(q, k, d) -> (k, d)>
@@ -48,7 +48,7 @@ func.func @zeroed(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// The least float would be averaged in a row of which every pair is hidden; here such a row is 0.
+// Without the zeros, a row whose scores all are the least float would average the values; with the zeros, it is 0.
 // CHECK-LABEL: @zeroed_least
 // CHECK-NOT: empty_row
 // CHECK: attn.attention
@@ -90,7 +90,7 @@ func.func @zeroed_least(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// A product with 0 leaves the NaN of a row of which every pair is hidden.
+// If every pair of a row is hidden, its probabilities are NaN, and a multiplication by 0 leaves them NaN.
 // CHECK-LABEL: @multiplied
 // CHECK: attn.attention {{.*}}empty_row = #attn.empty_row<nan>
 // CHECK-NOT: linalg.softmax
@@ -130,7 +130,7 @@ func.func @multiplied(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Scores of -1e4 may be as low as those of other pairs.
+// Not fused: other pairs may have scores as low as the fill, -1e4.
 // CHECK-LABEL: @low
 // CHECK: linalg.softmax
 func.func @low(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
@@ -168,7 +168,7 @@ func.func @low(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) 
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Pairs that the scores keep are set to 0.
+// Not fused: the pairs whose probabilities are set to 0 are not those that the scores hide.
 // CHECK-LABEL: @others
 // CHECK: linalg.softmax
 func.func @others(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>) -> tensor<5x8xf32> {
@@ -206,7 +206,8 @@ func.func @others(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Other pairs may be as low as the hidden ones: with all of a row hidden either way, the others share the row.
+// Not fused: a second fill hides other pairs. In a row that the two fills hide entirely, all pairs have the same
+// probability; an attention that hid the zeroed pairs would give the others more.
 // CHECK-LABEL: @nested
 // CHECK: linalg.softmax
 func.func @nested(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>, %other: tensor<7xi1>) -> tensor<5x8xf32> {
@@ -245,7 +246,7 @@ func.func @nested(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// The pairs of a row that only the inner fill hides are NaN if all others are hidden too.
+// Not fused: if the two fills hide a whole row, the pairs that only the inner fill hides are NaN.
 // CHECK-LABEL: @nested_infinite
 // CHECK: linalg.softmax
 func.func @nested_infinite(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>, %other: tensor<7xi1>) -> tensor<5x8xf32> {
@@ -284,7 +285,7 @@ func.func @nested_infinite(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tenso
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// An addend of the scores is as low as the fill.
+// Not fused: an addend of the scores may be as low as the fill.
 // CHECK-LABEL: @penalty
 // CHECK: linalg.softmax
 func.func @penalty(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>, %other: tensor<7xi1>) -> tensor<5x8xf32> {

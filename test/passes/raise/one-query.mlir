@@ -1,11 +1,11 @@
-// A single query, written as an einsum and decomposed: a product of matrices, then reshapes and transpositions of dimensions
-// of size 1. The row of the query stays a row while the batch is split.
+// The attention of a single query, written as an einsum, which PyTorch decomposes into a product of matrices, reshapes,
+// and transpositions of dimensions of size 1. The query stays a dimension of its own when the batch is split.
 // RUN: attn-opt %s --attn-to-raise | FileCheck %s
 
 // CHECK-LABEL: @one_query(
 // CHECK: attn.attention
 // CHECK-NOT: linalg.softmax
-// One query (decode step), scores of einsum("bhqd,bhkd->bhqk") as PyTorch decomposes it: bmm, view [B,H,q,1,k], permute, squeeze.
+// PyTorch decomposes the scores, einsum("bhqd,bhkd->bhqk"), into bmm, view [B,H,q,1,k], permute and squeeze.
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
 #s = affine_map<(b, q, k, d) -> (b, q, k)>

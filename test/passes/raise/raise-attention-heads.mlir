@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -attn-extract-mask -attn-fold-scale -canonicalize | FileCheck %s
 
-// The ways in which models split heads, through the whole stage.
+// Models split heads in different ways; the passes of the stage raise all of them to an attention.
 
 #x = affine_map<(b, s, n, c) -> (b, s, c)>
 #w = affine_map<(b, s, n, c) -> (n, c)>
@@ -16,7 +16,7 @@
 #pad = affine_map<(b, h, q, k) -> (0, 0, 0, k)>
 #each = {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
 
-// One projection to [B,S,3,h,d], transposed to [B,h,3,S,d] and sliced; the query is scaled before the product.
+// One projection to [B,S,3,h,d] is transposed to [B,h,3,S,d] and sliced; the query is scaled before its product.
 // CHECK-LABEL: @packed_query_scaled
 // CHECK: %[[T:.*]] = linalg.transpose
 // CHECK: %[[Q:.*]] = tensor.extract_slice %[[T]][0, 0, 0, 0, 0]
@@ -54,7 +54,7 @@ func.func @packed_query_scaled(%x: tensor<2x14x128xf32>, %w: tensor<384x128xf32>
   return %o : tensor<2x8x14x16xf32>
 }
 
-// A batch of 1, read at 0 on the way; a padding mask [1,1,1,S] of integers; the heads are transposed views.
+// The batch size is 1, and some ops read it at 0. The padding mask [1,1,1,S] holds integers. The heads are transposed.
 // CHECK-LABEL: @batch_of_one
 // CHECK: %[[T:.*]] = linalg.transpose
 // CHECK-NOT: linalg

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -verify-diagnostics | FileCheck %s
 
-// Graphs that are almost an attention: they stay, and the remark says why.
+// These graphs are almost an attention. They stay unfused, and a remark says why.
 // CHECK-NOT: attn.attention
 
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
@@ -40,7 +40,7 @@ func.func @transposed_probabilities(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32
   return %o : tensor<2x5x8xf32>
 }
 
-// The mask multiplies the probabilities.
+// A mask multiplies the probabilities.
 func.func @probabilities_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -58,7 +58,7 @@ func.func @probabilities_masked_again(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf
   return %o : tensor<2x5x8xf32>
 }
 
-// A softmax of probabilities: neither is attention.
+// A softmax of probabilities: neither softmax belongs to an attention.
 func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -73,7 +73,8 @@ func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
-// A gate multiplies elementwise, and its sum is read by a product much later: no attention, and no remark.
+// A softmax gate multiplies elementwise, and a later product reads the sum: this is no attention, so there is no
+// remark.
 func.func @gate(%g: tensor<2x5xf32>, %x: tensor<2x5x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5xf32>
@@ -124,7 +125,7 @@ func.func @values_bring_batch(%x: tensor<2x5x8xf32>, %v: tensor<3x2x5x8xf32>, %o
   return %o : tensor<3x2x5x8xf32>
 }
 
-// The scores come from elsewhere.
+// The scores are an argument.
 func.func @scores_not_a_product(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %s: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -135,7 +136,7 @@ func.func @scores_not_a_product(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %
   return %o : tensor<2x5x8xf32>
 }
 
-// The product is added to something, not to zero.
+// The init of the product is a bias, not zeros.
 func.func @product_on_top(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %bias: tensor<2x5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -147,7 +148,7 @@ func.func @product_on_top(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %bias: 
   return %o : tensor<2x5x8xf32>
 }
 
-// The probabilities multiply two values.
+// The probabilities multiply two tensors of values.
 func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x5x8xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -161,7 +162,7 @@ func.func @values_twice(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %y: tenso
   return %o, %o2 : tensor<2x5x8xf32>, tensor<2x5x8xf32>
 }
 
-// There are no values.
+// The probabilities multiply no values.
 func.func @probabilities_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -172,7 +173,7 @@ func.func @probabilities_alone(%x: tensor<2x5x8xf32>) -> tensor<2x5x5xf32> {
   return %p : tensor<2x5x5xf32>
 }
 
-// The scores are symmetrised: one product, read in two ways.
+// The scores are the sum of a product and its transposition.
 func.func @scores_and_their_transpose(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -190,7 +191,7 @@ func.func @scores_and_their_transpose(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf
   return %o : tensor<2x5x8xf32>
 }
 
-// A mask is read on its diagonal.
+// The scores read a mask on its diagonal.
 func.func @diagonal_of_a_mask(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %mask: tensor<5x5xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
@@ -227,7 +228,7 @@ func.func @values_from_probabilities(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf3
   return %o : tensor<2x5x8xf32>
 }
 
-// Scores in f16.
+// The scores are of f16.
 func.func @half(%x: tensor<2x5x8xf16>, %oe: tensor<2x5x8xf16>) -> tensor<2x5x8xf16> {
   %zero = arith.constant 0.0 : f16
   %e = tensor.empty() : tensor<2x5x5xf16>
@@ -240,7 +241,7 @@ func.func @half(%x: tensor<2x5x8xf16>, %oe: tensor<2x5x8xf16>) -> tensor<2x5x8xf
   return %o : tensor<2x5x8xf16>
 }
 
-// Zero is put into the rows whose scores are all 0, which are no empty rows.
+// The graph sets rows whose scores are all 0 to zero. These rows are not empty rows, whose scores are all -inf.
 func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %true = arith.constant true
@@ -272,7 +273,7 @@ func.func @zero_in_other_rows(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> 
   return %o : tensor<2x5x8xf32>
 }
 
-// The tensor that is copied over the probabilities is not a copy of them.
+// Another tensor, not a copy of the probabilities, is written over the probabilities.
 func.func @probabilities_overwritten(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>, %y: tensor<2x5x7xf32>) -> tensor<2x5x4xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x7xf32>

@@ -9,7 +9,7 @@
 #id = affine_map<(b, q, k) -> (b, q, k)>
 #qk = affine_map<(b, q, k) -> (q, k)>
 
-// Cross attention with value width 4, masked by a boolean that is read at (q, k).
+// Cross attention with value width 4 and a boolean mask that is read at (q, k).
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d3)>
 // CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d3)>
 // CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>
@@ -50,7 +50,7 @@ func.func @hidden_filled(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tenso
 
 // -----
 
-// The probabilities are returned too; the key is transposed, and is read in its original layout.
+// The probabilities are returned too. The graph transposes the key; the attention reads it before the transposition.
 // CHECK-LABEL: @weights_returned(
 // CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
 // CHECK: %[[R:.*]]:2 = attn.attention ins(%[[X]], %[[X]], %[[X]] : {{.*}} outs(%{{.*}}, %{{.*}} : tensor<2x5x8xf32>, tensor<2x5x5xf32>)
@@ -81,7 +81,8 @@ func.func @weights_returned(%x: tensor<2x5x8xf32>) -> (tensor<2x5x8xf32>, tensor
 #id = affine_map<(b, h, g, q, k) -> (b, h, g, q, k)>
 #pad = affine_map<(b, h, g, q, k) -> (b, 0, 0, 0, k)>
 
-// Query groups: of the dimensions that the key lacks the innermost is q. An additive mask is captured.
+// Query groups: of the query dimensions that the key lacks, the innermost becomes q. The attention captures the
+// additive mask.
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3, d5)>
 // CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d5)>
 // CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d4, d6)>
@@ -117,8 +118,8 @@ func.func @grouped_heads_additive_mask(%q: tensor<?x2x3x?x8xf32>, %k: tensor<?x2
 #s = affine_map<(q, k, d) -> (q, k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// A mask made of ones, tril and a comparison is computed in the region, from its indices; so is the inverse of a
-// boolean. One head, no batch; a finite fill is arithmetic like any other.
+// The region computes a mask of ones, tril and a comparison from its index arguments. It also computes the inverse of a
+// boolean mask, whose fill is finite. There is one head and no batch.
 // CHECK-LABEL: @computed_masks
 // CHECK-SAME: %[[PAD:[a-z0-9]*]]: tensor<9xi1>
 // CHECK-NOT: linalg
@@ -184,7 +185,7 @@ func.func @computed_masks(%q: tensor<9x8xf32>, %pad: tensor<9xi1>) -> tensor<9x8
 #o = affine_map<(b, q, e, k) -> (b, q, e)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Scores without a product: query and key of head size 0; the values bring the batch.
+// For scores without a product, query and key get head size 0. The values have the batch dimension.
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, d3)>
 // CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d2, d3)>
 // CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>
@@ -219,7 +220,7 @@ func.func @uniform_causal(%x: tensor<4x?x16xf32>, %oe: tensor<4x?x16xf32>) -> te
 
 // -----
 
-// Scores times an operand, as in cosine attention with a temperature of each head.
+// The scores are multiplied by an operand, as in cosine attention with a temperature for each head.
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
 #s = affine_map<(b, q, k, d) -> (b, q, k)>
@@ -328,7 +329,7 @@ func.func @zero_in_empty_rows(%x: tensor<2x5x8xf32>, %bias: tensor<2x5x5xf32>) -
 
 // -----
 
-// Two products make the scores: the second is computed in memory, as a bias.
+// The scores are the sum of two products. The second product is computed in memory, and is captured as a bias.
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
 #s = affine_map<(b, q, k, d) -> (b, q, k)>
@@ -361,7 +362,8 @@ func.func @two_products(%x: tensor<2x5x8xf32>, %y: tensor<2x5x8xf32>) -> tensor<
 
 // -----
 
-// A bias for each pair is projected from features of pairs: a product too, of which one operand has all coordinates.
+// A bias for each pair is a projection of features of pairs. This product is not that of query and key, because one of
+// its operands depends on both positions.
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
 #s = affine_map<(b, q, k, d) -> (b, q, k)>
@@ -396,7 +398,7 @@ func.func @projected_pairs(%z: tensor<5x5x3xf32>, %w: tensor<2x3xf32>, %x: tenso
 
 // -----
 
-// Values first, probabilities transposed: V P^T.
+// The values are the left operand of the product, and the probabilities are transposed: V P^T.
 #sq = affine_map<(b, q, k, d) -> (b, q, d)>
 #sk = affine_map<(b, q, k, d) -> (b, k, d)>
 #s = affine_map<(b, q, k, d) -> (b, q, k)>
@@ -435,7 +437,7 @@ func.func @transposed_weights(%x: tensor<2x5x8xf32>, %v: tensor<2x4x5xf32>) -> t
 #o = affine_map<(b, q, e, k) -> (b, q, e)>
 #id = affine_map<(b, q, k) -> (b, q, k)>
 
-// A column beside the scores is a sink if its probabilities are dropped; it may be the first column.
+// A column that is appended to the scores is a sink if its probabilities are dropped; it may also be the first column.
 // CHECK-LABEL: @sink(
 // CHECK-SAME: %[[SINK:arg1]]: tensor<2xf32>
 // CHECK-NOT: tensor.concat
@@ -473,7 +475,7 @@ func.func @sink(%x: tensor<2x?x8xf32>, %sink: tensor<2xf32>) -> (tensor<2x?x8xf3
   return %o0, %o1 : tensor<2x?x8xf32>, tensor<2x?x8xf32>
 }
 
-// Rows that are empty with their sink get zeros, ahead of the slice that drops the sink's column.
+// Rows whose scores and sink are all -inf are set to zero before the slice that drops the column of the sink.
 // CHECK-LABEL: @sink_and_empty_rows(
 // CHECK-SAME: %{{.*}}: tensor<2x5x8xf32>, %[[SINK:.*]]: tensor<2x5x1xf32>
 // CHECK-NOT: tensor.concat
@@ -531,7 +533,8 @@ func.func @sink_and_empty_rows(%x: tensor<2x5x8xf32>, %sink: tensor<2x5x1xf32>) 
 #row = affine_map<(b, q, k) -> (b, q)>
 #both = {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
 
-// Scores that are returned too are in memory, and captured. Of query and key, only the sizes still matter.
+// Scores that are returned too are in memory, so the attention captures them. Its query and key have head size 0,
+// because only their numbers of rows still matter.
 // CHECK-LABEL: @masked_scores_returned(
 // CHECK: %[[SCORES:.*]] = linalg.generic
 // CHECK-NOT: linalg.softmax
@@ -556,7 +559,7 @@ func.func @masked_scores_returned(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>,
   return %o, %m : tensor<2x5x8xf32>, tensor<2x5x5xf32>
 }
 
-// A reduction of the scores lies between: it reads them too.
+// A reduction reads the scores before the softmax, so the scores are in memory and captured.
 // CHECK-LABEL: @reduction_between(
 // CHECK: %[[SCORES:.*]] = linalg.contract
 // CHECK: %[[MAX:.*]] = linalg.generic
@@ -595,8 +598,8 @@ func.func @reduction_between(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>, %re:
 #id = affine_map<(b, q, k) -> (b, q, k)>
 #each = {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
 
-// Other uses of the probabilities, or of their transposition, before the product move after the attention. A use that
-// is after the product stays there.
+// Uses of the probabilities, or of their transposition, that precede the product move after the attention. A use after
+// the product stays there.
 // CHECK-LABEL: @weights_used_before(
 // CHECK:       %[[O:.*]]:2 = attn.attention
 // CHECK-NEXT:  %[[W:.*]] = linalg.generic {{.*}} ins(%[[O]]#1

@@ -4,7 +4,7 @@
 #row = affine_map<(b, q, k) -> (b, q)>
 #unit = affine_map<(b, q, k) -> (b, q, 0)>
 
-// The maximum is kept as a dimension of size 1, difference and exponential are ops of their own.
+// The maximum has a dimension of size 1; the difference and the exponential are two ops.
 // CHECK-LABEL: @spelled_out(
 // CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x?x7xf32>
 // CHECK-NOT: linalg.generic
@@ -53,7 +53,7 @@ func.func @spelled_out(%s: tensor<2x?x7xf32>) -> tensor<2x?x7xf32> {
   return %p : tensor<2x?x7xf32>
 }
 
-// Difference and exponential in one op, along the dimension in the middle.
+// One op computes the difference and the exponential. The softmax is along the middle dimension.
 // CHECK-LABEL: @in_the_middle(
 // CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x3x7xf32>
 // CHECK: linalg.softmax dimension(1) ins(%[[S]] : tensor<2x3x7xf32>)
@@ -91,8 +91,8 @@ func.func @in_the_middle(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tens
   return %p : tensor<2x3x7xf32>
 }
 
-// Almost a softmax: the maximum is of another tensor, the maximum starts from 0, the exponentials are summed along
-// another dimension than that of the maximum.
+// Three graphs that are almost a softmax: the maximum is that of another tensor; the maximum starts from 0; the sum of
+// the exponentials is along another dimension than the maximum.
 // CHECK-NOT: linalg.softmax
 #first = affine_map<(b, q, k) -> (q, k)>
 func.func @other_maximum(%s: tensor<2x2x2xf32>, %t: tensor<2x2x2xf32>, %e: tensor<2x2x2xf32>, %re: tensor<2x2xf32>)
@@ -193,7 +193,7 @@ func.func @shifted(%s: tensor<2x5x7xf32>, %e: tensor<2x5x7xf32>, %re: tensor<2x5
   return %p : tensor<2x5x7xf32>
 }
 
-// A sum of some of the exponentials is another divisor.
+// A graph that divides by the sum of some of the exponentials is no softmax.
 // CHECK-LABEL: @part_of_the_sum(
 // CHECK-NOT: linalg.softmax
 // CHECK: return

@@ -10,7 +10,7 @@
 #id3 = affine_map<(b, q, k) -> (b, q, k)>
 #bias = affine_map<(b, q, k) -> (b, 0, k)>
 
-// Batch and heads are merged for each product and apart for the bias and the softmax. The batch size is unknown.
+// Batch and heads are merged for each product, and separate for the bias and the softmax. The batch size is dynamic.
 // CHECK-LABEL: @products_of_three_dimensions(
 // CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<?x4x5x8xf32>, %[[K:[a-z0-9]*]]: tensor<?x4x7x8xf32>, %[[V:[a-z0-9]*]]: tensor<?x4x7x8xf32>
 // CHECK-NOT: _shape
@@ -51,7 +51,7 @@ func.func @products_of_three_dimensions(%q: tensor<?x4x5x8xf32>, %k: tensor<?x4x
   return %o : tensor<?x4x5x8xf32>
 }
 
-// The softmax is of merged dimensions, the mask before it is not; a bias is read at 0 along the queries.
+// The softmax has the merged dimension, the mask before it has batch and heads. A bias is read at 0 along the queries.
 // CHECK-LABEL: @softmax_of_three_dimensions(
 // CHECK-NOT: tensor.collapse_shape %{{.*}} into tensor<8x5x7xf32>
 // CHECK: linalg.softmax dimension(3) ins(%{{.*}} : tensor<2x4x5x7xf32>)
@@ -89,7 +89,7 @@ func.func @softmax_of_three_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7
   return %o : tensor<2x4x5x8xf32>
 }
 
-// A batch of 1, as decompositions leave it, moves out of both products.
+// A batch dimension of 1, which decompositions add, is removed from both products.
 // CHECK-LABEL: @products_without_batch_of_one(
 // CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<1x4x5x8xf32>, tensor<1x4x7x8xf32>) outs(%{{.*}} : tensor<1x4x5x7xf32>)
 // CHECK: %[[P1:.*]] = linalg.softmax dimension(3) ins(%{{.*}} : tensor<1x4x5x7xf32>)
@@ -109,7 +109,8 @@ func.func @products_without_batch_of_one(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8
   return %o : tensor<4x5x8xf32>
 }
 
-// A batch of 1 merges nothing: the result of the softmax is multiplied with the values directly.
+// A reshape that merges a batch of 1 with the heads is removed, and the product reads the result of the softmax
+// directly.
 // CHECK-LABEL: @batch_of_one(
 // CHECK: %[[S:.*]] = tensor.collapse_shape %{{.*}} into tensor<4x5x7xf32>
 // CHECK: %[[P:.*]] = linalg.softmax dimension(2) ins(%[[S]] : tensor<4x5x7xf32>)
@@ -125,7 +126,7 @@ func.func @batch_of_one(%s: tensor<1x4x5x7xf32>, %v: tensor<4x7x8xf32>) -> tenso
   return %o : tensor<4x5x8xf32>
 }
 
-// einsum adds a unit dimension in the same reshape that splits the batch.
+// The reshape of an einsum that splits the batch also adds a dimension of size 1.
 // CHECK-LABEL: @unit_dimensions(
 // CHECK-SAME: %[[Q:[a-z0-9]*]]: tensor<2x4x5x8xf32>, %[[K:[a-z0-9]*]]: tensor<2x4x7x8xf32>
 // CHECK-NOT: _shape
@@ -146,8 +147,8 @@ func.func @unit_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>) -> 
   return %p : tensor<2x4x5x7xf32>
 }
 
-// Keys and values alone are merged, where heads share them: both products keep their dimensions. So do products of
-// which no softmax is taken.
+// If only keys and values are merged, as for groups of query heads that share them, both products keep their
+// dimensions. So do products that belong to no softmax.
 // CHECK-LABEL: @stays(
 // CHECK: linalg.contract {{.*}} tensor<8x5x7xf32>
 // CHECK: linalg.softmax dimension(2) ins(%{{.*}} : tensor<8x5x7xf32>)
@@ -169,7 +170,7 @@ func.func @stays(%q: tensor<8x5x8xf32>, %k: tensor<4x2x7x8xf32>, %v: tensor<4x2x
   return %o3, %r : tensor<8x5x8xf32>, tensor<4x2x5x7xf32>
 }
 
-// One row of several is no unit dimension.
+// A dimension of dynamic size is not removed, although only its row 0 is read: it may have other rows.
 // CHECK-LABEL: @row_of_several(
 // CHECK-NOT: tensor.collapse_shape
 func.func @row_of_several(%x: tensor<?x7xf32>, %s: tensor<5x7xf32>) -> tensor<5x7xf32> {
@@ -184,7 +185,7 @@ func.func @row_of_several(%x: tensor<?x7xf32>, %s: tensor<5x7xf32>) -> tensor<5x
   return %p : tensor<5x7xf32>
 }
 
-// torch.baddbmm adds one number to all scores, a tensor of one element, while batch and heads are merged.
+// torch.baddbmm adds a tensor of one element to all scores while batch and heads are merged.
 // CHECK-LABEL: @one_number_for_all(
 // CHECK-NOT: _shape %{{.*}} : tensor<8x5x7xf32>
 // CHECK: linalg.softmax dimension(3) ins(%{{.*}} : tensor<2x4x5x7xf32>)
@@ -207,7 +208,7 @@ func.func @one_number_for_all(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>, 
   return %p : tensor<2x4x5x7xf32>
 }
 
-// Merged keys stay merged: the softmax is over one dimension.
+// Merged dimensions of keys stay merged, because the softmax is over one dimension.
 // CHECK-LABEL: @merged_keys(
 // CHECK-SAME: %[[B:[a-z0-9]*]]: tensor<5x7x7xf32>
 // CHECK: %[[BIAS:.*]] = tensor.collapse_shape %[[B]] {{\[\[}}0], [1, 2]] : tensor<5x7x7xf32> into tensor<5x49xf32>
@@ -226,7 +227,7 @@ func.func @merged_keys(%bias: tensor<5x7x7xf32>, %s: tensor<5x49xf32>) -> tensor
   return %p : tensor<5x49xf32>
 }
 
-// A padding between is no op over which reshapes move.
+// A reshape does not move over a padding.
 // CHECK-LABEL: @pad(
 // CHECK: tensor.collapse_shape
 // CHECK: tensor.pad
@@ -240,7 +241,7 @@ func.func @pad(%q: tensor<2x3x8xf32>) -> tensor<6x10xf32> {
   return %p : tensor<6x10xf32>
 }
 
-// A transposition that moves only dimensions of size 1 is a reshape, and the reshapes around it cancel out.
+// A transposition that moves only dimensions of size 1 is a reshape, which cancels out with the reshapes around it.
 // CHECK-LABEL: @transposed_unit(
 // CHECK: %[[P:.*]] = linalg.softmax
 // CHECK-NEXT: return %[[P]]
@@ -255,7 +256,7 @@ func.func @transposed_unit(%s: tensor<1x4x5x7xf32>) -> tensor<1x4x5x7xf32> {
   return %out : tensor<1x4x5x7xf32>
 }
 
-// One head, dropped with the rows: it belongs to the batch, and the product with the values gets it.
+// A head dimension of size 1 that a reshape drops becomes a batch dimension of the product with the values.
 // CHECK-LABEL: @one_head(
 // CHECK: %[[P:.*]] = linalg.softmax
 // CHECK-NOT: tensor.collapse_shape %[[P]]
@@ -273,7 +274,7 @@ func.func @one_head(%s: tensor<2x1x5x7xf32>, %v: tensor<2x1x7x8xf32>) -> (tensor
   return %o, %p : tensor<2x5x8xf32>, tensor<2x1x5x7xf32>
 }
 
-// The same with sizes that are known at the call, and the head added in front of the softmax.
+// With dynamic sizes, a head dimension of size 1 that a reshape adds before the softmax becomes one of the product.
 // CHECK-LABEL: @one_head_of_any_size(
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<?x1x?x?xf32>)
 // CHECK-NOT: tensor.expand_shape
@@ -289,7 +290,7 @@ func.func @one_head_of_any_size(%q: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>, %b
   return %p : tensor<?x1x?x?xf32>
 }
 
-// Two dimensions that are not of size 1 change places: the transposition stays.
+// A transposition that exchanges two dimensions larger than 1 stays.
 // CHECK-LABEL: @transposed_others(
 // CHECK: linalg.transpose
 func.func @transposed_others(%s: tensor<1x4x5xf32>) -> tensor<5x4x1xf32> {

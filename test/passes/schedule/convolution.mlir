@@ -1,5 +1,6 @@
 // RUN: attn-opt %s --attn-to-schedule | FileCheck %s
-// A convolution is no sum of rows: its tasks come before those of the normalisation, which reads a transposed copy.
+// A convolution does not reduce rows, so it has tasks of its own, which precede those of the normalisation. The
+// normalisation reads a transposed copy of the result.
 // CHECK: scf.forall
 // CHECK: linalg.transpose
 // CHECK: scf.forall

@@ -5,8 +5,8 @@
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #s = affine_map<(b, h, q, k, d, e) -> (h)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
-// A task attends 4 of 6 queries, or the other 2, to 1024 keys or to those that are left. A second loop merges the parts
-// with the state of the sink.
+// A task computes the attention state of 4 of the 6 queries, or of the last 2, over a part of at most 1024 keys. A
+// second loop merges the states of all parts, starting from the state of the sink.
 // CHECK-DAG: #[[PARTS:.*]] = affine_map<()[s0] -> (s0 ceildiv 1024)>
 // CHECK-DAG: #[[QUERIES:.*]] = affine_map<(d0) -> (-d0 + 6, 4)>
 // CHECK-DAG: #[[KEYS:.*]] = affine_map<(d0)[s0] -> (-d0 + s0, 1024)>
@@ -43,7 +43,7 @@ func.func @split(%q: tensor<2x8x6x64xf32>, %k: tensor<2x8x?x64xf32>, %sink: tens
   return %o : tensor<2x8x6x64xf32>
 }
 
-// The keys are one part.
+// All keys fit in one part, so a single loop computes the attention.
 // CHECK-LABEL: @whole(
 // CHECK: scf.forall (%{{.*}}, %{{.*}}) in (2, 8)
 // CHECK-NOT: state
@@ -57,7 +57,7 @@ func.func @whole(%q: tensor<2x8x4x64xf32>, %k: tensor<2x8x1024x64xf32>, %e: tens
   return %o : tensor<2x8x4x64xf32>
 }
 
-// Another schedule is left alone.
+// An attention with another schedule stays.
 // CHECK-LABEL: @per_head(
 // CHECK-NOT: scf.forall
 func.func @per_head(%q: tensor<2x12x480x64xf32>, %e: tensor<2x12x480x64xf32>) -> tensor<2x12x480x64xf32> {
@@ -66,7 +66,7 @@ func.func @per_head(%q: tensor<2x12x480x64xf32>, %e: tensor<2x12x480x64xf32>) ->
   return %o : tensor<2x12x480x64xf32>
 }
 
-// A state is that of all its keys.
+// An op that returns a state computes it over all its keys; the keys are not divided into parts.
 // CHECK-LABEL: @state(
 // CHECK: scf.forall (%{{.*}}) in (2)
 // CHECK: attn.attention {{.*}} state outs(

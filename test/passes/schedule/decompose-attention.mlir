@@ -6,7 +6,8 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 
 
-// A row without keys is all NaN after the softmax; 0 where the score was -inf. Products of hidden pairs are skipped.
+// A row without keys is NaN after the softmax; a select replaces NaN by 0 where the score is -inf. The product with the
+// values skips probabilities of 0, so hidden values have no influence.
 // CHECK-LABEL: @causal(
 // CHECK-SAME: %[[Q:.*]]: tensor<2x?x8xf32>, %[[K:.*]]: tensor<2x?x8xf32>, %[[V:.*]]: tensor<2x?x4xf32>, %[[E:.*]]: tensor<2x?x4xf32>)
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[Q]], %[[K]] :
@@ -37,7 +38,8 @@ func.func @causal(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x?x4
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #p = affine_map<(b, q, k, d, e) -> (b, q, k)>
 #bias = affine_map<(b, q, k, d, e) -> (q, k)>
-// Probabilities are a result too; without a mask, products are plain, and an empty row stays NaN if the op says so.
+// Probabilities are a result too. Without a mask, the product skips nothing. With empty_row = nan, an empty row stays
+// NaN.
 // CHECK-LABEL: @weights(
 // CHECK-SAME: %[[C:[^ ]*]]: tensor<6x7xf32>, %[[E:[^ ]*]]: tensor<2x6x4xf32>, %[[F:[^ ]*]]: tensor<2x6x7xf32>)
 // CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[C]] : tensor<2x6x7xf32>, tensor<6x7xf32>)
@@ -67,7 +69,7 @@ func.func @weights(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// Scores can be -inf without a mask and without a region: such a row is empty too.
+// Scores can be -inf without a mask and without a region; a row of such scores is an empty row too.
 // CHECK-LABEL: @plain(
 // CHECK: %[[P:.*]] = linalg.softmax
 // CHECK: %[[W:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[P]] :
@@ -101,7 +103,7 @@ func.func @other_schedule(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tens
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// Schedule whole-scores applies inside tasks; before there are tasks, the op stays.
+// An attention with the schedule whole-scores is decomposed only inside a task.
 // CHECK-LABEL: @whole_scores(
 // CHECK: attn.attention
 // CHECK: scf.forall
@@ -124,7 +126,7 @@ func.func @whole_scores(%q: tensor<2x6x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor
 
 // -----
 
-// The maximum and the sum of a row start from its sink.
+// The maximum and the sum of a row start with its sink.
 // CHECK-LABEL: @sink(
 // CHECK-SAME: %[[SINK:arg1]]: tensor<2xf32>
 // CHECK-NOT: linalg.softmax
@@ -153,7 +155,7 @@ func.func @sink(%x: tensor<2x5x8xf32>, %sink: tensor<2xf32>) -> tensor<2x5x8xf32
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// The products get the blocks that were planned for them.
+// The products get the register blocks that attn.blocks has for them.
 // CHECK-LABEL: @blocks(
 // CHECK: attrs = {attn.block = #attn.block<rows = 4, vectors = 3>}
 // CHECK: attrs = {attn.block = #attn.block<rows = 6, vectors = 2>, attn.skips_zeros}

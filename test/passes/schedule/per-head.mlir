@@ -1,5 +1,6 @@
 // RUN: attn-opt %s -attn-per-head -canonicalize -split-input-file | FileCheck %s
-// TileAndFuse.cpp makes the loops: which producers move in, and which results are returned because other ops read them.
+// The loops are those of TileAndFuse.cpp, which decides which producers move into the tasks, and which of their results
+// the tasks return because other ops read them.
 
 #x = affine_map<(b, h, s, d, c) -> (b, s, c)>
 #w = affine_map<(b, h, s, d, c) -> (h, c, d)>
@@ -49,7 +50,7 @@ func.func @layer(%x: tensor<2x96x768xf32>, %wq: tensor<12x768x64xf32>, %wk: tens
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// Keys that are a result too are projected once and returned from the tasks.
+// Keys that are a result of the function too are projected once, and the tasks return them.
 // CHECK-LABEL: @cache(
 // CHECK-NOT: linalg.contract
 // CHECK: %[[R:.*]]:2 = scf.forall (%[[B:.*]]) in (2) shared_outs(%[[O:.*]] = %{{.*}}, %[[CACHE:.*]] = %{{.*}})
@@ -78,7 +79,7 @@ func.func @cache(%q: tensor<2x96x64xf32>, %x: tensor<2x?x768xf32>, %w: tensor<76
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// Query tiles share nothing: each is a task.
+// Without producers, tiles of queries share no work, so each tile is a task.
 // CHECK-LABEL: @no_producers(
 // CHECK: scf.forall (%[[B:.*]], %[[I:.*]]) = (0, 0) to (2, 96) step (1, 48)
 // CHECK-NOT: scf.for
@@ -98,7 +99,7 @@ func.func @no_producers(%q: tensor<2x96x64xf32>, %k: tensor<2x?x64xf32>, %v: ten
 #k = affine_map<(h, g, q, k, d, e) -> (h, k, d)>
 #v = affine_map<(h, g, q, k, d, e) -> (h, k, e)>
 #o = affine_map<(h, g, q, k, d, e) -> (h, g, q, e)>
-// The queries of a group share the keys of their head.
+// All query heads of a group are in one task, because they share the keys of one head.
 // CHECK-LABEL: @groups(
 // CHECK: scf.forall (%[[H:.*]]) in (2)
 // CHECK: %[[K:.*]] = linalg.contract
@@ -125,7 +126,7 @@ func.func @groups(%q: tensor<2x3x96x64xf32>, %x: tensor<96x768xf32>, %w: tensor<
 #k = affine_map<(h, q, k, d, e) -> (h, k, d)>
 #v = affine_map<(h, q, k, d, e) -> (h, k, e)>
 #o = affine_map<(h, q, k, d, e) -> (h, q, e)>
-// Keys that are the values too would be projected twice inside.
+// If one projection gives both keys and values, it stays outside, because a task would compute it twice.
 // CHECK-LABEL: @keys_are_values(
 // CHECK: %[[K:.*]] = linalg.contract
 // CHECK: scf.forall (%[[H:.*]], %[[I:.*]]) = (0, 0) to (2, 96) step (1, 48)
@@ -165,7 +166,7 @@ func.func @other_schedule(%x: tensor<96x64xf32>, %e: tensor<96x64xf32>) -> tenso
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
-// One batch item with one head: keys first, then query tiles as tasks.
+// With one batch item and one head, the keys are projected before the tasks, and each tile of queries is a task.
 // CHECK-LABEL: @single(
 // CHECK: %[[K:.*]] = linalg.contract
 // CHECK: scf.forall (%[[I:.*]]) = (0) to (96) step (48)

@@ -7,7 +7,7 @@
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
-// Projections stay before the tasks; a task attends 48 queries of one head.
+// Projections precede the tasks; a task computes the attention of 48 queries of one head.
 // CHECK-LABEL: @attend(
 // CHECK: %[[Q:.*]] = linalg.contract
 // CHECK: %[[K:.*]] = linalg.contract
@@ -29,7 +29,7 @@ func.func @attend(%x: tensor<2x480x768xf32>, %wq: tensor<12x768x64xf32>, %wk: te
   return %o : tensor<2x12x480x64xf32>
 }
 
-// Another schedule is left alone.
+// An attention with another schedule stays.
 // CHECK-LABEL: @per_head(
 // CHECK-NOT: scf.forall
 func.func @per_head(%q: tensor<2x12x480x64xf32>, %e: tensor<2x12x480x64xf32>) -> tensor<2x12x480x64xf32> {

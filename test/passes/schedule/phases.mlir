@@ -3,7 +3,7 @@
 #o = affine_map<(b, s, p, j, c) -> (b, s, c)>
 #w = affine_map<(b, s, p, j, c) -> (p, c, j)>
 #y = affine_map<(b, s, p, j, c) -> (b, s, p, j)>
-// Rows by 96, batch and panels one by one; the init is computed where it is used.
+// A task has 96 rows of one batch item and one panel. It computes the init of its product.
 // CHECK-LABEL: @projection(
 // CHECK-SAME: %[[O:.*]]: tensor<2x?x768xf32>, %[[W:.*]]: tensor<12x768x64xf32>, %[[BIAS:.*]]: tensor<12x64xf32>)
 // CHECK-NOT: linalg
@@ -28,8 +28,8 @@ func.func @projection(%o: tensor<2x?x768xf32>, %w: tensor<12x768x64xf32>, %b: te
 #w = affine_map<(s, n, k) -> (k, n)>
 #y = affine_map<(s, n, k) -> (s, n)>
 #id = affine_map<(s, n) -> (s, n)>
-// The second product does not take the first into its tasks; each elementwise op is in the phase of its product. Values
-// that both the sum and the second product read are computed once, in the first phase.
+// A phase is a loop of tasks. Each product has a phase, which also contains the elementwise op after it. Values that
+// both the sum and the second product read are computed once, in the first phase.
 // CHECK-LABEL: @two_layers(
 // CHECK: %[[FIRST:.*]] = scf.forall (%{{.*}}) = (0) to (480) step (96)
 // CHECK: %[[C0:.*]] = linalg.contract
@@ -57,7 +57,7 @@ func.func @two_layers(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>, %u: tensor<
 
 // -----
 
-// Rows that are reduced stay whole.
+// Dimensions that an op reduces are not divided among tasks.
 // CHECK-LABEL: @softmax(
 // CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (2, 480) step (1, 96)
 // CHECK: linalg.softmax dimension(2) ins(%{{.*}} : tensor<1x96x480xf32>)
@@ -81,7 +81,7 @@ func.func @vector(%x: tensor<480xf32>, %e: tensor<480xf32>) -> tensor<480xf32> {
 #x = affine_map<(s, p, j, c) -> (s, c)>
 #w = affine_map<(s, p, j, c) -> (p, c, j)>
 #y = affine_map<(s, p, j, c) -> (s, p, j)>
-// Ops after a product in panels have the product's tasks: rows by 96, although panels lie next to its vectors.
+// An op after a product in panels is in the tasks of the product, which have 96 rows of one panel each.
 // CHECK-LABEL: @activation(
 // CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (480, 12) step (96, 1)
 // CHECK: linalg.contract {{.*}} outs(%{{.*}} : tensor<96x1x64xf32>)
@@ -101,7 +101,7 @@ func.func @activation(%x: tensor<480x768xf32>, %w: tensor<12x768x64xf32>) -> ten
 #x = affine_map<(s, n, k) -> (s, k)>
 #w = affine_map<(s, n, k) -> (k, n)>
 #y = affine_map<(s, n, k) -> (s, n)>
-// If an op between a product and its sum reads the product, the product cannot wait for the tasks of the sum.
+// If an op between a product and its sum reads the product, the product is not fused into the tasks of the sum.
 // CHECK-LABEL: @read_between(
 // CHECK: %[[C:.*]] = scf.forall
 // CHECK: linalg.contract
@@ -121,8 +121,9 @@ func.func @read_between(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>) -> (tenso
 
 // -----
 
-// A task has one element of the first dimension, and one element of the last dimension is selected: the first dimension
-// stays. An attribute of attn loads the dialect, which defines these patterns.
+// A task has one element of the first dimension, and the slice selects one element of the last dimension. The slice of
+// the task keeps the first dimension and drops the last. The attribute #attn.causal loads the dialect attn, which
+// defines the pattern.
 // CHECK-LABEL: @last_selected(
 // CHECK: %[[PART:.*]] = tensor.extract_slice %{{.*}} [1, 5, 6, 1] [1, 1, 1, 1] : tensor<4x5x6x2xf32> to tensor<1x5x6xf32>
 // CHECK: linalg.exp ins(%[[PART]] : tensor<1x5x6xf32>)
@@ -138,7 +139,8 @@ func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> attribute
 #rows = affine_map<(s, n) -> (s)>
 #all = affine_map<(s, n) -> (s, n)>
 
-// A task computes the sums of its rows and the ops that read them. The product, which a sum reads too, comes before.
+// A task computes the sums of its rows and the ops that read the sums. The product, which several ops read, is computed
+// by tasks before.
 // CHECK-LABEL: @normalise(
 // CHECK: %[[C:.*]] = scf.forall (%{{.*}}) = (0) to (480) step (96)
 // CHECK: linalg.contract
@@ -188,7 +190,8 @@ func.func @normalise(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>) -> tensor<48
 
 // -----
 
-// All tasks of the columns read the same rows, and each would return them: the op that computes the rows stays outside.
+// The tasks of all panels read the same rows, and each would have to return them, so the op that computes the rows is
+// not fused into the tasks.
 // CHECK-LABEL: @read_by_all(
 // CHECK: scf.forall
 // CHECK: linalg.generic
@@ -213,7 +216,8 @@ func.func @read_by_all(%x: tensor<480x64xf32>, %w: tensor<12x64x64xf32>, %b: ten
 
 // -----
 
-// The tasks of a part would return rows that they do not compute: a value that other ops read too stays outside.
+// The tasks of a slice would have to return rows that they do not compute, so the sum, which other ops read too, is not
+// fused into the tasks.
 // CHECK-LABEL: @rows_of_a_part(
 // CHECK: scf.forall {{.*}} -> (tensor<480xf32>)
 // CHECK: scf.forall (%{{.*}}) = (0) to (320) step (16) shared_outs(%{{[^,]*}}) -> (tensor<320x64xf32>)

@@ -5,7 +5,7 @@
 #y = affine_map<(b, s, n, k) -> (b, s, n)>
 #all = affine_map<(b, s, n) -> (b, s, n)>
 #t = #attn.task<rows = 24, group = 0>
-// Both products and the activation are in one task, and only the last result has memory outside the task.
+// Both products and the activation are in one task, and only the last result is a tensor outside the tasks.
 // CHECK-LABEL: @mlp(
 // CHECK-SAME: %[[X:.*]]: tensor<2x?x64xf32>, %[[W:.*]]: tensor<64x128xf32>, %[[U:.*]]: tensor<128x64xf32>
 // CHECK-NOT: linalg
@@ -43,8 +43,9 @@ func.func @mlp(%x: tensor<2x?x64xf32>, %w: tensor<64x128xf32>, %u: tensor<128x64
 #pw = affine_map<(s, p, j, k) -> (p, k, j)>
 #py = affine_map<(s, p, j, k) -> (s, p, j)>
 #t = #attn.task<rows = 32, group = 3>
-// The task computes all panels of a product. A reshape between two ops of the group is in the group; other ops read the
-// result of a second reshape. An op before the second product that reads a result of the group moves behind the group.
+// The task computes all panels of a product. A reshape between two ops of the group moves into the task; ops outside
+// the group read the result of a second reshape. An op that precedes the second product and reads a result of the group
+// moves behind the group.
 // CHECK-LABEL: @panels(
 // CHECK: %[[R:.*]]:2 = scf.forall (%{{.*}}) = (0) to (64) step (32)
 // CHECK: %[[H:.*]] = linalg.contract {{.*}} -> tensor<32x4x16xf32>

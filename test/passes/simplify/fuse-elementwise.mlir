@@ -3,7 +3,7 @@
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 
-// One pass over memory.
+// Two elementwise ops become one, which makes one pass over memory.
 // CHECK-LABEL: @activation(
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
 // CHECK: linalg.generic {{.*}} ins(%[[X]] : tensor<4x8xf32>)
@@ -26,7 +26,7 @@ func.func @activation(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %y : tensor<4x8xf32>
 }
 
-// A broadcast, a sum or two readers would compute the value again.
+// A value is not fused into a broadcast, which would compute it several times, nor into a sum, nor if it has two uses.
 // CHECK-LABEL: @read_more_than_once(
 // CHECK: math.tanh
 // CHECK: linalg.generic
@@ -69,7 +69,7 @@ func.func @read_more_than_once(%x: tensor<4x8xf32>, %v: tensor<4xf32>) -> (tenso
   return %y, %s, %w, %z : tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// Each op reads the two before it: fusing one makes room to fuse the next, many times in a row.
+// Each op reads the results of the two ops before it: only after one op is fused, the op before it can be fused.
 // CHECK-LABEL: @one_after_another(
 // CHECK: linalg.generic
 // CHECK-NOT: linalg.generic

@@ -25,7 +25,8 @@ func.func @one_query(%q: tensor<2x8x4x1x64xf32>, %k: tensor<2x8x?x64xf32>, %e: t
   return %o : tensor<2x8x4x1x64xf32>
 }
 
-// Operands that a mask and a region capture keep their shapes; the coordinates in the region change.
+// Captured operands keep their shapes, and their maps change. In the region, the index of the group and that of the
+// query exchange their roles.
 // CHECK-LABEL: @mask_and_region
 // CHECK: mask(#attn.dense<0>) {indexing_maps = [#[[Q]], #[[K]], #[[V]], #[[MASK]], #[[O]]]
 // CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[G:.*]]: index, %[[QUERY:.*]]: index, %{{.*}}: index, %{{.*}}: f32, %{{.*}}: i1):
@@ -72,8 +73,8 @@ func.func @one_head_of_each(%q: tensor<2x8x1x1x64xf32>, %k: tensor<2x8x?x64xf32>
   return %o : tensor<2x8x1x1x64xf32>
 }
 
-// The greater of two group dimensions is used; the tensor may have queries elsewhere; lengths of a group become lengths
-// of each query.
+// Of two group dimensions, the larger becomes the queries. The query tensor has its dimension of queries, of size 1, in
+// front. A length for each member of the group becomes a length for each query.
 // CHECK-LABEL: @two_groups
 // CHECK: mask(#attn.lengths<0>) {indexing_maps = [#[[TWO_Q]], #{{[^,]*}}, #{{[^,]*}}, #[[LENGTHS]], #[[O]]]
 func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: tensor<4xi32>, %e: tensor<8x2x4x1x64xf32>) -> tensor<8x2x4x1x64xf32> {
@@ -85,7 +86,8 @@ func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: te
   return %o : tensor<8x2x4x1x64xf32>
 }
 
-// A single head of keys, as in multi-query attention: few groups become one tile of queries, many remain tasks.
+// With a single head of keys, as in multi-query attention, a few query heads become one tile of queries. Many query
+// heads (@many_groups) stay a batch dimension, which is divided among tasks.
 // CHECK-LABEL: @one_head_of_keys
 // CHECK: indexing_maps = [#[[Q]],
 func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>, %e: tensor<1x1x4x1x64xf32>) -> tensor<1x1x4x1x64xf32> {
@@ -94,7 +96,7 @@ func.func @one_head_of_keys(%q: tensor<1x1x4x1x64xf32>, %k: tensor<1x1x?x64xf32>
   return %o : tensor<1x1x4x1x64xf32>
 }
 
-// The same query for the whole group: the query has no dimension that could become queries.
+// The whole group shares one query, so the query has no group dimension that could become queries.
 // CHECK-LABEL: @shared_query
 // CHECK: indexing_maps = [#[[SHARED]],
 func.func @shared_query(%q: tensor<8x1x64xf32>, %k: tensor<8x?x64xf32>, %bias: tensor<4x?xf32>, %e: tensor<8x4x1x64xf32>) -> tensor<8x4x1x64xf32> {
@@ -110,7 +112,8 @@ func.func @shared_query(%q: tensor<8x1x64xf32>, %k: tensor<8x?x64xf32>, %bias: t
   return %o : tensor<8x4x1x64xf32>
 }
 
-// The tiles of an output have queries before elements.
+// The groups do not become queries, because the output has the group dimension behind the elements e, and a tile of an
+// output needs queries before e.
 // CHECK-LABEL: @groups_within_elements
 // CHECK: indexing_maps = [#[[OUTER]],
 func.func @groups_within_elements(%q: tensor<8x4x1x64xf32>, %k: tensor<8x?x64xf32>, %e: tensor<8x1x64x4xf32>) -> tensor<8x1x64x4xf32> {

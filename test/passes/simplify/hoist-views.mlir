@@ -1,5 +1,5 @@
 // RUN: attn-opt %s -attn-hoist-views -canonicalize | FileCheck %s
-// Access.cpp maps each element of a view to an element of the projection.
+// Views of a projection move to its operands. Access.cpp maps each element of a view to an element of the projection.
 
 #x = affine_map<(s, n, c) -> (s, c)>
 #w = affine_map<(s, n, c) -> (n, c)>
@@ -36,7 +36,7 @@ func.func @packed(%x: tensor<?x16xf32>, %w: tensor<24x16xf32>, %b: tensor<24xf32
   return %q, %k : tensor<2x?x4xf32>, tensor<2x?x4xf32>
 }
 
-// Split along the last dimension; each part becomes heads.
+// A part of the last dimension is sliced, split into heads and transposed; the weight gets the slice and the split.
 // CHECK-LABEL: @split_then_heads
 // CHECK-SAME: %[[X0:.*]]: tensor<5x16xf32>, %[[W0:.*]]: tensor<16x16xf32>)
 // CHECK: %[[W1:.*]] = tensor.extract_slice %[[W0]][8, 0] [8, 16]
@@ -55,7 +55,7 @@ func.func @split_then_heads(%x: tensor<5x16xf32>, %w: tensor<16x16xf32>) -> tens
   return %t : tensor<2x5x4xf32>
 }
 
-// Tokens that were flattened for the product are unflattened again.
+// The reshape that flattens batch and tokens for the product, and the reshape that undoes it, are removed.
 // CHECK-LABEL: @flattened_tokens
 // CHECK-SAME: %[[X0:.*]]: tensor<2x5x16xf32>, %[[W0:.*]]: tensor<8x16xf32>)
 // CHECK-NOT: tensor.collapse_shape
@@ -71,7 +71,7 @@ func.func @flattened_tokens(%x: tensor<2x5x16xf32>, %w: tensor<8x16xf32>) -> ten
   return %v : tensor<2x5x8xf32>
 }
 
-// Heads merge where the weights keep them side by side; a slice of one part drops its unit dimension by a collapse.
+// A reshape that merges heads moves to the weight. Another reshape drops the dimension of size 1 of a slice.
 // CHECK-LABEL: @merged_heads
 // CHECK-SAME: %[[X0:.*]]: tensor<5x16xf32>, %[[W0:.*]]: tensor<3x2x4x16xf32>)
 // CHECK: %[[W1:.*]] = tensor.extract_slice %[[W0]][1, 0, 0, 0] [1, 2, 4, 16] {{.*}} to tensor<2x4x16xf32>
@@ -90,7 +90,7 @@ func.func @merged_heads(%x: tensor<5x16xf32>, %w: tensor<3x2x4x16xf32>) -> tenso
   return %v : tensor<5x8xf32>
 }
 
-// An elementwise op keeps the order of dimensions.
+// A transposition moves through an elementwise op to the product.
 // CHECK-LABEL: @through_elementwise
 // CHECK-NOT: linalg.transpose
 // CHECK: %[[Y0:.*]] = linalg.contract {{.*}} -> tensor<8x5xf32>
@@ -112,7 +112,7 @@ func.func @through_elementwise(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>) -> te
   return %t : tensor<8x5xbf16>
 }
 
-// A view of the product and the product itself are read: a copy is cheaper than computing the product twice.
+// The product and a transposition of it are results: a copy is cheaper than computing the product twice.
 // CHECK-LABEL: @used_twice
 // CHECK: %[[Y0:.*]] = linalg.contract
 // CHECK: linalg.transpose ins(%[[Y0]]
@@ -123,7 +123,7 @@ func.func @used_twice(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i: tensor<5x8
   return %y, %t : tensor<5x8xf32>, tensor<8x5xf32>
 }
 
-// Slices that overlap would compute the rows they share twice.
+// Overlapping slices do not move to the weight, because the columns that they share would be computed twice.
 // CHECK-LABEL: @overlapping_slices
 // CHECK-COUNT-1: linalg.contract
 // CHECK-COUNT-2: tensor.extract_slice
@@ -134,7 +134,7 @@ func.func @overlapping_slices(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i: te
   return %a, %b : tensor<5x6xf32>, tensor<5x6xf32>
 }
 
-// Tokens and features merge only if an operand has both; none has.
+// A reshape that merges tokens and features stays, because no operand of the product has both.
 // CHECK-LABEL: @merged_across_operands
 // CHECK: linalg.contract
 // CHECK: tensor.collapse_shape
@@ -144,7 +144,7 @@ func.func @merged_across_operands(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i
   return %c : tensor<40xf32>
 }
 
-// A tensor of one element becomes a scalar where it is computed.
+// The op that computes a tensor of one element computes a tensor of rank 0 instead, which the reshape asked for.
 // CHECK-LABEL: @scalar
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<f32>
 // CHECK-NOT: collapse_shape
@@ -161,7 +161,8 @@ func.func @scalar(%x: tensor<f32>) -> tensor<f32> {
   return %c : tensor<f32>
 }
 
-// Attention that reads a projection token-major gets it head-major; an argument stays as it is.
+// If an attention reads a projection in the order (token, head), the projection is computed in the order (head, token).
+// An argument keeps its order.
 // CHECK-LABEL: @attention_order
 // CHECK-SAME: %[[V0:[a-z0-9]*]]: tensor<7x2x4xf32>, %{{[a-z0-9]*}}: tensor<2x7x4xf32>)
 // CHECK: %[[Q0:.*]] = linalg.contract {{.*}} -> tensor<2x7x4xf32>

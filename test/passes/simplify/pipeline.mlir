@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -attn-to-simplify | FileCheck %s
 
-// x -> packed projection -> [B,S,3,H,D] -> [B,H,3,S,D] -> three slices -> attention -> [B,S,C] -> projection.
+// The layer: x -> packed projection -> [B,S,3,H,D] -> [B,H,3,S,D] -> three slices -> attention -> [B,S,C] ->
+// projection.
 
 // CHECK-DAG: #[[X:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>
 // CHECK-DAG: #[[W:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, d3, d4)>

@@ -20,7 +20,7 @@ func.func @two_products(%x: tensor<4x16xf32>, %wk: tensor<8x16xf32>, %wv: tensor
   return %k, %v : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// An argument is read again by later calls, and here by another product: each product starts from a copy.
+// The init of two products is an argument. A product must not overwrite it, so each product starts from a copy.
 // CHECK-LABEL: @init_with_data
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<4x8xf32>)
 // CHECK: %[[C0:.*]] = linalg.copy ins(%[[R]]
@@ -33,7 +33,7 @@ func.func @init_with_data(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor
   return %k, %v : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// A view of an argument is the argument's memory.
+// A view of an argument shares the memory of the argument, so the product starts from a copy.
 // CHECK-LABEL: @init_view
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<32xf32>)
 // CHECK: %[[V:.*]] = tensor.expand_shape %[[R]]
@@ -45,7 +45,7 @@ func.func @init_view(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor<32xf
   return %k : tensor<4x8xf32>
 }
 
-// A product that has another use is copied; without another use, the sum continues in the product's memory.
+// A product that is the init of another is copied if it has another use; otherwise the other product overwrites it.
 // CHECK-LABEL: @sum_of_products
 // CHECK: %[[K:.*]] = linalg.contract
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[K]]
@@ -61,7 +61,8 @@ func.func @sum_of_products(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> (tenso
   return %k, %u : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// Only the sizes of an init matter if it is not read; elements that are not written keep their values.
+// An init whose elements are not read is replaced by an empty tensor of its sizes. The destination of an insertion is
+// copied, because the elements that the insertion does not write keep their values.
 // CHECK-LABEL: @init_unread
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x16xf32>
 // CHECK: %[[N:.*]] = tensor.dim %[[X]]
@@ -75,7 +76,7 @@ func.func @init_unread(%x: tensor<?x16xf32>, %row: tensor<1x16xf32>) -> (tensor<
   return %e, %i : tensor<?x16xf32>, tensor<?x16xf32>
 }
 
-// Columns that are not written stay, too.
+// An op that writes only column 0 of its init starts from a copy, because the other columns keep their values.
 // CHECK-LABEL: @init_written_in_part
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<4x3xf32>
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[X]]
@@ -89,7 +90,7 @@ func.func @init_written_in_part(%x: tensor<4x3xf32>, %column: tensor<4xf32>) -> 
   return %r : tensor<4x3xf32>
 }
 
-// An in-out argument is written in place; a value beside its result starts from a copy.
+// An in-out argument is written in place. Another value that starts from its intermediate state starts from a copy.
 // CHECK-LABEL: @in_out
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16xf32>
 // CHECK: %[[FIRST:.*]] = tensor.insert_slice %{{.*}} into %[[CACHE]]

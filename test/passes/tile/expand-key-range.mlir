@@ -18,7 +18,7 @@ func.func @causal(%q: index, %rows: index, %n: index) -> (index, index, index, i
 
 // -----
 
-// Without a mask only the last keys do not fill a step.
+// Without a mask, only the last keys may not fill a step.
 // CHECK: #[[$STEPS:.*]] = affine_map<()[s0] -> ((s0 floordiv 128) * 128)>
 // CHECK-LABEL: @no_mask(
 // CHECK-SAME: %{{.*}}, %[[N:.*]]: index)
@@ -31,7 +31,7 @@ func.func @no_mask(%q: index, %rows: index, %n: index) -> (index, index, index, 
 
 // -----
 
-// Both ends move; a window too narrow for a whole step has one partial range.
+// Both ends of the range depend on the queries. A window too narrow for a whole step has one partial range.
 // CHECK-DAG: #[[$END:.*]] = affine_map<()[s0, s1, s2] -> (s0 + s1, s2)>
 // CHECK-DAG: #[[$BEGIN:.*]] = affine_map<()[s0] -> (s0 - 255, 0)>
 // CHECK-DAG: #[[$FULL_BEGIN:.*]] = affine_map<()[s0, s1, s2] -> (s0 + s1 - 256, s2)>
@@ -53,7 +53,7 @@ func.func @window(%q: index, %rows: index, %n: index) -> (index, index, index, i
 
 // -----
 
-// The greatest length of the rows ends the range, the least one its whole steps.
+// The greatest length of the rows ends the range; the least length ends the whole steps.
 // CHECK-LABEL: @lengths(
 // CHECK-SAME: %[[N:[^ ]*]]: index, %[[LEAST:[^ ]*]]: index, %[[GREATEST:[^ ]*]]: index)
 // CHECK: affine.min #{{.*}}()[%[[GREATEST]], %[[N]]]
@@ -68,7 +68,7 @@ func.func @lengths(%b: index, %q: index, %rows: index, %n: index, %least: index,
 
 // -----
 
-// A dense mask hides any pair: no key is known to be kept by every row.
+// A dense mask may hide any pair, so no key is known to be kept by every row.
 // CHECK-LABEL: @dense(
 // CHECK-SAME: %{{.*}}, %[[N:.*]]: index)
 // CHECK-COUNT-3: arith.constant 0 : index

@@ -4,13 +4,14 @@
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
-// Partial, full and partial tiles; scores are allocated at the full tile and sliced.
+// Three loops run over partial tiles of keys, full tiles, and partial tiles again. Scores have an allocation of the
+// size of a full tile, which partial tiles slice.
 // CHECK-LABEL: @causal(
 // CHECK-SAME: %[[Q:.*]]: tensor<1x1x48x64xf32>, %[[K:.*]]: tensor<1x1x?x64xf32>, %[[V:.*]]: tensor<1x1x?x64xf32>, %[[E:.*]]: tensor<1x1x48x64xf32>, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index)
 // CHECK: %[[N:.*]] = tensor.dim %[[K]]
 // CHECK: %[[OUT:.*]] = tensor.extract_slice %[[E]]{{.*}} to tensor<48x64xf32>
 // CHECK: %[[Q2:.*]] = tensor.extract_slice %[[Q]]{{.*}} to tensor<48x64xf32>
-// Queries take the scale, a power of two.
+// The pack multiplies the queries by the scale, which is a power of two.
 // CHECK: attn.pack scale(1.250000e-01) ins(%[[Q2]] : tensor<48x64xf32>) outs(%{{.*}} : tensor<1x64x48xf32>)
 // CHECK: %[[QP:.*]] = tensor.extract_slice {{.*}} to tensor<64x48xf32>
 // CHECK: %[[INIT:.*]]:3 = attn.online_init
@@ -47,7 +48,8 @@ func.func @causal(%q: tensor<1x1x48x64xf32>, %k: tensor<1x1x?x64xf32>, %v: tenso
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Nothing precedes the full tiles, and the last keys need no test. Rows of temporaries keep a static stride.
+// Without a mask, no partial tiles precede the full tiles, and the last keys are not masked. Rows of temporaries keep a
+// static stride.
 // CHECK-LABEL: @no_mask(
 // CHECK: %[[STATE:.*]] = tensor.empty() : tensor<32x48xf32>
 // CHECK: tensor.extract_slice %[[STATE]][0, 0] [32, %{{.*}}]
@@ -72,8 +74,8 @@ func.func @no_mask(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf
 #c = affine_map<(b, q, k, d, e) -> (q, k)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #p = affine_map<(b, q, k, d, e) -> (b, q, k)>
-// Keys in layout (d, k) are transposed tile by tile, captured tiles are packed as (k, q). Full tiles do not need values
-// that only the mask reads. A second loop with the final state computes the probabilities.
+// Keys in the order (d, k) are transposed tile by tile, and captured tiles are packed as (k, q). Steps of full tiles
+// drop captured values that only the mask reads. A second set of loops computes the probabilities from the final state.
 // CHECK-LABEL: @captures(
 // CHECK-SAME: %[[N:[^ ]*]]: tensor<1xi64>, %[[C:[^ ]*]]: tensor<48x256xf32>
 // CHECK: %[[ELEMENT:.*]] = tensor.extract %[[N]]
@@ -110,7 +112,7 @@ func.func @captures(%q: tensor<1x48x64xf32>, %k: tensor<1x64x256xf32>, %v: tenso
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (e, q)>
-// Rows of values are transposed into an output that has them as columns.
+// The rows of the result are transposed for an output that has them as columns.
 // CHECK-LABEL: @transposed_out(
 // CHECK: %[[ROWS:.*]] = attn.online_finish {{.*}} -> tensor<8x8xf32>
 // CHECK: %[[COLUMNS:.*]] = linalg.transpose ins(%[[ROWS]] : tensor<8x8xf32>) {{.*}} permutation = [1, 0]
@@ -141,7 +143,8 @@ func.func @no_plan(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
-// The state starts from the sink, and steps have a region, so that their maximum is in units of scores.
+// The state starts from the sink. Steps get a region that yields the score unchanged, because without a region the
+// maximum in the state would be that of the scores before scaling.
 // CHECK-LABEL: @sink(
 // CHECK: %[[INIT:.*]]:3 = attn.online_init
 // CHECK: %[[START:.*]]:2 = linalg.generic {{.*}} ins(%{{.*}} : tensor<f32>) outs(%[[INIT]]#0, %[[INIT]]#1 :
@@ -163,8 +166,9 @@ func.func @sink(%q: tensor<1x1x48x64xf32>, %k: tensor<1x1x?x64xf32>, %v: tensor<
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Each tile is tested: without a kept pair it is skipped, with all pairs the packed mask is dropped, otherwise the step
-// covers the words with kept pairs. The first tile begins at a whole word.
+// A test of the packed mask precedes each tile. A tile without a kept pair is skipped. If all pairs are kept, the step
+// does not read the packed mask. Otherwise the step covers the words that have kept pairs. The first tile begins at a
+// whole word.
 // CHECK: #[[$WHOLE:.*]] = affine_map<()[s0] -> ((s0 floordiv 32) * 32)>
 // CHECK-LABEL: @packed(
 // CHECK-SAME: %[[W:[^ ]*]]: tensor<16x48xi32>
@@ -201,7 +205,7 @@ func.func @packed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tensor<500x6
 #w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
 #s = affine_map<(q, k, d, e) -> ()>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// With a sink the scores need a region, to which the bit of a pair is an i1.
+// With a sink, steps get a region, in which the argument for the bit of a pair is an i1.
 // CHECK-LABEL: @packed_sink(
 // CHECK: attn.online_step
 // CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: f32, %{{.*}}: i1):
@@ -231,7 +235,7 @@ func.func @tile_inside_word(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: te
 
 // -----
 
-// Other masks begin loops inside a word.
+// The op has a packed operand that its mask does not test, so loops could begin within a word.
 #q = affine_map<(q, k, d, e) -> (q, d)>
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
@@ -257,7 +261,7 @@ func.func @untested_words(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: tens
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
 #p = affine_map<(q, k, d, e) -> (q, k)>
-// Every step gets the blocks of its products: the masked one where some pairs are hidden.
+// Every step gets the register blocks of its products. Steps with hidden pairs get the block named `masked` for values.
 // CHECK-LABEL: @blocks(
 // CHECK: attn.online_step {{.*}} {attn.blocks = {scores = #attn.block<rows = 4, vectors = 3>, values = #attn.block<rows = 8, vectors = 3>}
 // CHECK: attn.online_step {{.*}} mask(#attn.causal) {attn.blocks = {scores = #attn.block<rows = 4, vectors = 3>, values = #attn.block<rows = 6, vectors = 3>}
@@ -279,7 +283,7 @@ func.func @blocks(%q: tensor<48x64xf32>, %x: tensor<256x64xf32>, %e: tensor<48x6
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Queries, values and probabilities are in groups.
+// Queries, values and probabilities are packed in groups of two.
 // CHECK-LABEL: @groups(
 // CHECK: attn.pack group(2) scale({{.*}}) ins(%{{.*}} : tensor<48x64xbf16>) outs(%{{.*}} : tensor<1x32x48x2xbf16>)
 // CHECK: attn.pack from_rows group(2) ins(%{{.*}} : tensor<128x64xbf16>) outs(%{{.*}} : tensor<1x64x64x2xbf16>)
@@ -291,7 +295,7 @@ func.func @groups(%q: tensor<48x64xbf16>, %x: tensor<256x64xbf16>, %e: tensor<48
   return %a : tensor<48x64xbf16>
 }
 
-// Values are transposed, and keys beyond the last one are zeros.
+// Values are transposed, and zeros pad them beyond the last key.
 // CHECK-LABEL: @transposed_values(
 // CHECK: %[[VALUES:.*]] = attn.pack ins(%{{.*}} : tensor<96x64xbf16>) outs(%{{.*}} : tensor<1x64x96xbf16>)
 // CHECK: tensor.expand_shape %[[VALUES]] {{\[}}[0], [1], [2, 3]] output_shape [1, 64, 48, 2]
@@ -312,8 +316,8 @@ func.func @transposed_values(%q: tensor<48x64xbf16>, %x: tensor<200x64xbf16>, %e
 #i = affine_map<(b, q, k, d, e) -> (q, k)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #s = affine_map<(b, q, k, d, e) -> (b, q)>
-// The state of a part that begins at key %j: queries are rows, scaled in f32, and the keys keep their type. The mask gives
-// the range of all keys, from which the first key of the part is subtracted.
+// The state of a part of the keys that begins at key %j. Queries are rows, scaled in f32, and the keys keep their type.
+// The range of keys is relative to all keys, so the first key of the part is subtracted from it.
 // CHECK-DAG: #[[END:.*]] = affine_map<()[s0] -> (s0 + 1024)>
 // CHECK-DAG: #[[FROM:.*]] = affine_map<()[s0, s1] -> (-s0 + s1, 0)>
 // CHECK-LABEL: @part(
@@ -355,7 +359,8 @@ func.func @part(%k: tensor<1x1024x64xbf16>, %i: tensor<4x1024xf32>, %e: tensor<1
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #w = affine_map<(q, k, d, e) -> (k floordiv 32, q)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// The words decide how many keys are transposed: their copy has the size of a full tile, which is known.
+// The words of the mask decide how many keys a step transposes. The allocation for the transposed keys has the static
+// size of a full tile.
 // CHECK-LABEL: @packed_transposed(
 // CHECK: attn.test_mask
 // CHECK: %[[COPY:.*]] = tensor.empty() : tensor<64x64xf32>

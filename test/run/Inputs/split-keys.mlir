@@ -1,4 +1,4 @@
-// Splits the keys of each step into 4 parts, which tasks compute in tiles of 32 keys.
+// Splits the keys of each step into 4 parts, one for each task, and each part into tiles of 32 keys.
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%module: !transform.any_op {transform.readonly}) {
     %step = transform.structured.match ops{["attn.online_step"]} in %module : (!transform.any_op) -> !transform.any_op

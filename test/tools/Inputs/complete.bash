@@ -1,4 +1,4 @@
-# complete.bash TOOL WORD...: what bash would offer for the last word, one a line.
+# complete.bash TOOL WORD...: prints the completions that bash offers for the last word, one per line.
 source <("$1" --generate=bash)
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))

@@ -1,4 +1,4 @@
-// Causal with lengths that are given at the call.
+// A causal mask and lengths, which the call passes as an argument.
 func.func @f(%q: tensor<2x?x8xf32> {attn.name = "q"}, %lengths: tensor<2xi32> {attn.name = "lengths"})
     -> tensor<2x?x8xf32> {
   %c1 = arith.constant 1 : index

@@ -1,4 +1,5 @@
-"""Prints the names in the JSON object on standard input, and whether its times are in ascending order."""
+"""Reads a report of --benchmark in JSON from standard input. Prints its keys, whether its times are in ascending order,
+and the numbers of calls and callers."""
 import json
 import sys
 

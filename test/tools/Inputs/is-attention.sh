@@ -1,3 +1,3 @@
 #!/bin/sh
-# Exits with 1, which attn-reduce takes for interesting, where the module holds an attention.
+# Exits with 1, which tells attn-reduce that the module is interesting, if the module has an attn.attention.
 ! grep -q 'attn.attention' "$1"

@@ -1,4 +1,5 @@
-/* A function y = x of 5 floats. Its kernel also makes a forbidden access, the statement STRAY. */
+/* A library with the function y = x of 5 floats. The kernel ends with the forbidden access STRAY, a statement that the
+   compiler's command line defines. */
 #include "attn_kernel.h"
 
 #include <stddef.h>

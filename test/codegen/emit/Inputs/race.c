@@ -1,4 +1,4 @@
-/* Two threads call the attention layer of examples/, with two different outputs or with the same output. */
+/* Two threads call the attention layer of examples/ with argv[2] outputs: each with its own, or both with the same. */
 #include "attn.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void *call(void *output) {
   const DLTensor *inputs[] = {&in}, *outputs[] = {&out};
   attn_workspace size = {.size = sizeof size};
   check(attn_workspace_size(layer, inputs, 1, 1, &size));
-  /* Each call has its own workspace: passing a workspace from call to call would order the writes of the calls. */
+  /* Each call has its own workspace: a workspace that the calls share would order their writes and hide the race. */
   void *workspace = aligned_alloc(64, size.total);
   attn_call_options options = {
       .size = sizeof options, .workspace = workspace, .workspace_bytes = size.total};

@@ -1,4 +1,4 @@
-/* Calls the attention layer of examples/ with an input whose memory is one element too short. No check can see this. */
+/* Calls the attention layer of examples/ with an input whose memory lacks argv[2] elements. No check detects this. */
 #include "attn.h"
 
 #include <stdio.h>

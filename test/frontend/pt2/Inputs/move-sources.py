@@ -1,4 +1,5 @@
-"""move-sources.py MODEL NEW FOLDER: copies a .pt2 file as if the user's code had been in FOLDER, and PyTorch in an environment there."""
+"""move-sources.py MODEL NEW FOLDER: copies a .pt2 file, and changes the paths of sources in it: the user's code is in
+FOLDER, and PyTorch in an environment in FOLDER."""
 import sys
 import zipfile
 

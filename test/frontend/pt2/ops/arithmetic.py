@@ -89,7 +89,7 @@ WIDE = np.exp(random.standard_normal((2, 500)) * 30).astype("float32") * random.
 FAR = [np.append(row, [bound]).astype("float32") for row, bound in zip(WIDE, (3e38, 1.4e-45))]
 case("fmod.Tensor", np.fmod, self=FAR[0], other=FAR[1], ulps=0)
 case("remainder.Tensor", np.remainder, self=FAR[0], other=FAR[1], ulps=1)
-# Numbers are rounded to halves, but for sums, products and quotients.
+# A number that is an argument is rounded to the type of the tensor, except in sums, products and quotients.
 TENTH = np.array([0.1, 0.3, 0.7, 1], "float16")
 HALF_TENTH = float(np.float16(0.1))
 case("remainder.Scalar", lambda x, y: np.remainder(x, HALF_TENTH), self=TENTH, other=0.1, ulps=1)

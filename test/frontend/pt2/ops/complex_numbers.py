@@ -38,7 +38,7 @@ for op, function in [("mul", np.multiply), ("add", np.add), ("sub", np.subtract)
     case(op + ".Tensor", function, self=Z, other=3)
 case("div.Tensor", np.divide, self=Z, other=P)
 case("div.Scalar", np.divide, self=Z, other=4)
-# Ops that move numbers move both parts.
+# Ops that move elements move both parts of a number.
 for op in ("alias", "clone", "contiguous", "detach", "lift_fresh_copy"):
     case(op + ".default", lambda z: z, self=ODD, ulps=0)
 case("neg.default", np.negative, self=ODD, ulps=0)
@@ -88,7 +88,7 @@ case("gather.default", lambda z, d, i: np.take_along_axis(z, i, 0), self=Z, dim=
 
 @graph
 def rotary(b):
-    """Queries are rotated by a table of angles, as in Llama's code; the table is a weight of complex numbers."""
+    """Rotates queries by a table of angles, as in Llama's code; the table is a weight of complex numbers."""
     x = random.standard_normal((2, 5, 4, 8)).astype("float32")
     table = np.exp(1j * random.standard_normal((7, 4))).astype("complex64")
     pairs = x.reshape(2, 5, 4, 4, 2)

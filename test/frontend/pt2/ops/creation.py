@@ -44,7 +44,7 @@ case("arange.start_step", np.arange(1, 10, 3), start=1, end=10, step=3)
 case("arange.start_step", np.arange(5, -5, -3), start=5, end=-5, step=-3)
 case("arange.start_step", np.arange(0, 1, 0.1), start=0, end=1, step=0.1)
 case("arange.start_step", np.arange(0, 8, 2.0), start=0, end=8, step=2, dtype=DType("float32"))
-# For integers, the fractions of floats influence only the number of elements.
+# If the elements are integers, the fractions of the arguments influence only the number of elements.
 case("arange.start_step", np.array([1, 3, 5, 7], "int32"), start=1.5, end=9.2, step=2.5, dtype=DType("int32"),
      kind="int32")
 case("arange.default", np.arange(4), end=3.7, dtype=DType("int64"))

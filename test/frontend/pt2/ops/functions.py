@@ -28,7 +28,7 @@ for op, function, ulps in [
         ("sign", lambda x: np.where(np.isnan(x), 0, np.sign(x)), 0),
         ("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, 4), ("relu6", lambda x: np.clip(x, 0, 6), 0),
         ("isnan", np.isnan, 0), ("isinf", np.isinf, 0), ("logical_not", np.logical_not, 0)]:
-    # Angles beyond 2^30 are NaN.
+    # The results for angles beyond 2^30 are NaN.
     case(op + ".default", function, self=ALL[np.abs(ALL) < 1e9] if op in ("sin", "cos", "tan") else ALL, ulps=ulps)
     case(op + ".default", function, self=X3[:, ::2].copy(), ulps=ulps)
 for op, function in [("exp", np.exp), ("sqrt", np.sqrt), ("sin", np.sin), ("sigmoid", sigmoid), ("log1p", np.log1p)]:

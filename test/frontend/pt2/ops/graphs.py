@@ -1,6 +1,6 @@
 """Graphs of several nodes.
 
-Views of numpy share elements like views of torch, so each graph is written twice, once for numpy and once for torch.
+Views of numpy share elements as views of torch do, so each graph is written twice, once for numpy and once for torch.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def column_filled(b):
 
 @graph
 def slices_written(b):
-    """x[1:, ::2] += 10, x.t()[-1] = 5, x.view(12)[3:6].neg_(): each write is visible to the others."""
+    """x[1:, ::2] += 10, x.t()[-1] = 5, x.view(12)[3:6].neg_(): each op reads elements that the previous ops wrote."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     turned = b.call("t.default", y.T, self=x)
@@ -42,7 +42,7 @@ def slices_written(b):
 
 @graph_not_yet("bufferization copies an argument that is returned as another view of it")
 def view_written(b):
-    """x.view(12)[3:6].neg_(), where the view is the result."""
+    """x.view(12)[3:6].neg_(), whose result is the view."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     flat = b.call("view.default", y.reshape(12), self=x, size=[12])
@@ -127,7 +127,7 @@ def diagonal_copied(b):
 
 @graph
 def dropout_in_place(b):
-    """dropout_ has another name for its argument than dropout."""
+    """The argument of dropout_ has another name than that of dropout."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     b.output(b.call("dropout_.default", y, self=x, p=0.5, train=False), y)
@@ -176,7 +176,7 @@ def without_gradients(b):
 
 @graph
 def blocks_in_blocks(b):
-    """A block inside a block, under a disabled autocast: names of the two blocks do not clash."""
+    """A block inside a block, with autocast disabled: both blocks may use the same names."""
     x = b.input(X)
 
     def inside(inner, x):
@@ -194,7 +194,8 @@ def blocks_in_blocks(b):
 
 @graph
 def shared_by_what_copies_nothing(b):
-    """dropout(x), an expanded row, a grid and an einsum of one operand show what is written to x later."""
+    """dropout(x), an expanded row, a grid and an einsum of one operand share elements with x, so that later writes to x
+    change them."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     same = b.call("dropout.default", y, input=x, p=0.5, train=False)
@@ -225,7 +226,7 @@ def copied_to_another_layout(b):
 
 @graph
 def unread_results(b):
-    """Results that only gradients need are not computed."""
+    """Results that only gradients would need are not computed."""
     none = np.zeros(0, "float32")
     weight, mean = (v[:, None, None].astype("float64") for v in (SIX, SIX2))
     want = ((IMAGE - mean) / np.sqrt(np.abs(weight) + 1e-3) * weight + mean).astype("float32")
@@ -237,7 +238,7 @@ def unread_results(b):
 
 @graph
 def rows_written(b):
-    """cache[:, 1:3] = new, by indices that the graph computes; the views of the cache see it."""
+    """cache[:, 1:3] = new, by indices that the graph computes; views of the cache have the new elements."""
     y = X3.copy()
     x = b.call("clone.default", y, self=b.input(X3))
     turned = b.call("transpose.int", y.swapaxes(0, 1), self=x, dim0=0, dim1=1)
@@ -273,7 +274,7 @@ def asserted(b):
 
 @graph
 def dynamic(b):
-    """Sizes that are known only at the call: x (s0, 3, s1)."""
+    """Ops on x (s0, 3, s1), whose sizes s0 and s1 are known only at the call."""
     array = random.standard_normal((4, 3, 5)).astype("float32")
     x = b.input(array, ["s0", 3, "s1"])
     rows, columns = b.program.size(x, 0), b.program.size(x, -1)
@@ -343,14 +344,14 @@ def dynamic_image(b):
 
 
 def attend(x, keep):
-    """An attention of x to itself in float64; a row without a key is 0."""
+    """Computes the attention of x to itself in float64; a row without a key is 0."""
     e = np.where(keep, np.exp(x @ x.T / 2), 0)
     return e / np.where(e.any(1, keepdims=True), e.sum(1, keepdims=True), 1) @ x
 
 
 @graph
 def positions_at_limits(b):
-    """Keys up to a position that the graph computes: its sums wrap in 32 bits and in 64."""
+    """Attention to the keys up to a position that the graph computes by sums that wrap in 32 bits or in 64 bits."""
     rows = random.standard_normal((6, 4)).astype("float32")
     x = b.input(rows[None, None])
     for kind in "int32", "int64":

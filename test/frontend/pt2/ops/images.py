@@ -6,7 +6,7 @@ from calls import *
 
 random = np.random.default_rng(15)
 def convolve(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
-    """A convolution of any number of dimensions; one number, or a list of one number, stands for all dimensions."""
+    """Computes a convolution of any number of dimensions; a number, or a list of one, applies to all dimensions."""
     count = w.ndim - 2
     stride, dilation = ([v] * count if isinstance(v, int) else list(v) * (count if len(v) == 1 else 1)
                         for v in (stride, dilation))
@@ -70,7 +70,7 @@ case("im2col.default", image_to_columns, self=IMAGES[0].copy(), kernel_size=[2, 
 
 
 def windows(x, kernel, stride=None, padding=0, ceil=False, dilation=1, fill=nan):
-    """x (..., height, width) as (..., windows, windows, kernel, kernel); elements of the padding are `fill`."""
+    """Returns x (..., height, width) as (..., windows, windows, kernel, kernel); the padding is filled with `fill`."""
     stride = kernel if not stride else stride
     count = len(kernel)
     out = []
@@ -187,7 +187,7 @@ for mode in KERNELS:
              self=IMAGE, output_size=[4, 8], **flags, scales_h=1.5, scales_w=1.6, near=2e-6)
         case(name + ".default", lambda x, n, *c, m=mode: upsample(m, x, n, *c), self=IMAGE, output_size=[4, 8], **flags,
              near=2e-6)
-# These are the same ops for one dimension and for three.
+# Linear interpolation in one dimension and in three.
 for count, mode, letters in ((1, "linear", [""]), (3, "trilinear", ["_d", "_h", "_w"])):
     image = random.standard_normal((2, 3, 4, 5, 3)[:2 + count]).astype("float32")
     KERNELS[mode] = KERNELS["bilinear"]
@@ -206,7 +206,7 @@ case("upsample_nearest2d.vec", lambda x, n, s: upsample("nearest", x, [3, 10]), 
 
 
 def smooth_matrix(n, size, scale, width, kernel):
-    """The weights of an interpolation that averages elements if the result is smaller."""
+    """Returns the matrix of an interpolation that averages elements if the result is smaller than the input."""
     scale = 1 / scale if scale else n / size
     weights = np.zeros((size, n))
     for i, j in np.ndindex(size, n):

@@ -26,7 +26,8 @@ case("_unsafe_index.Tensor", lambda x, i: x[i[0]], self=X, indices=[NEGATIVE])
 
 
 def put(x, indices, values, accumulate=False):
-    """x[indices...] = values, where the last of several values for an element counts, or += values, where all count."""
+    """Computes x[indices...] = values, in which the last of several values for an element counts, or +=, in which all
+    count."""
     x = x.copy()
     at = tuple(slice(None) if index is None else index for index in indices)
     if accumulate:
@@ -107,7 +108,7 @@ case("index_fill.int_Tensor", filled, self=X, dim=0, index=AT32, value=SEVEN)
 
 
 def scattered(x, dim, index, source, function=lambda old, new: new):
-    """One element after the other."""
+    """Writes one element of the source after the other."""
     x, source = x.copy(), np.broadcast_to(source, index.shape) if np.ndim(source) == 0 else source
     for at in np.ndindex(*index.shape):
         to = at[:dim % x.ndim] + (index[at],) + at[dim % x.ndim + 1:]
@@ -147,7 +148,7 @@ case("take_along_dim.default", lambda x, i: x.reshape(-1)[i.reshape(-1)], self=X
 
 @graph
 def columns_of_indices(b):
-    """first[ids[:, 0]] + second[ids[:, 1]], where the second table has more rows: neither bounds all of ids."""
+    """first[ids[:, 0]] + second[ids[:, 1]]. The tables have different numbers of rows, so neither bounds all of ids."""
     ids = np.array([[1, 40], [4, 2]])
     first, second = np.arange(10, dtype="float32").reshape(5, 2), np.arange(100, dtype="float32").reshape(50, 2)
     x = b.input(ids)

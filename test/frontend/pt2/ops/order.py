@@ -10,7 +10,7 @@ MANY = random.standard_normal((3, 65)).astype("float32")
 
 
 def ordered(x, dim=-1, descending=False, count=None):
-    """Equal elements keep their order; NaN is greater than any number."""
+    """Sorts elements. Equal elements keep their order; NaN is greater than any number."""
     numbers = np.where(np.isnan(x), 0, x)
     keys = (-numbers, ~np.isnan(x)) if descending else (numbers, np.isnan(x))
     where = np.lexsort(keys, dim)

@@ -121,7 +121,7 @@ def grouped(x, weight, ends):
 
 
 ROWS, MATRICES = random.standard_normal((9, 5)).astype("float32"), random.standard_normal((4, 5, 7)).astype("float32")
-# One group is empty, and one row is after all groups.
+# One group is empty, and the last row belongs to no group.
 ENDS = np.array([3, 3, 7, 8], "int32")
 case("transformers.grouped_mm_fallback.default", grouped, input=ROWS, weight=MATRICES, offs=ENDS, near=1e-6)
 case("_grouped_mm.default", grouped, self=ROWS, mat2=MATRICES, offs=ENDS, near=1e-6)

@@ -128,7 +128,7 @@ case("linalg_norm.default", lambda x, p, d: np.linalg.norm(x, axis=(0, 1)), self
 case("linalg_norm.default", lambda x, p, d: np.linalg.norm(x, 1, axis=1), self=X3, ord=1, dim=[1], ulps=4)
 case("sum.default", lambda x, d: x.any(), self=B, dtype=DType("bool"))
 case("sum.dim_IntList", lambda x, *_: x.any(0), self=B, dim=[0], keepdim=False, dtype=DType("bool"))
-# torch counts one dimension in a tensor of rank 0.
+# torch accepts dimension 0 of a tensor of rank 0.
 same = lambda x, *_: x
 for dim in (0, -1):
     case("sum.dim_IntList", same, self=ONE, dim=[dim])
@@ -142,7 +142,7 @@ for dim in (0, -1):
 case("count_nonzero.default", np.count_nonzero, self=HOLES)
 case("count_nonzero.default", lambda x, d: np.count_nonzero(x, 1), self=I, dim=-1)
 case("count_nonzero.dim_IntList", lambda x, d: np.count_nonzero(x, (0, 2)), self=X3 > 0, dim=[0, 2])
-# Sums of many elements are not rounded at the size of the whole sum.
+# The rounding error of a sum of many elements must be far smaller than that of one accumulator of f32.
 MANY = (random.standard_normal((3, 50000)) + 3).astype("float32")
 case("mean.dim", lambda x, dim: x.mean(1), self=MANY, dim=[1], near=1e-7)
 case("sum.default", lambda x: x.sum(), self=MANY, near=1e-7)

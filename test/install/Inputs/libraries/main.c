@@ -60,7 +60,7 @@ int main(void) {
   island_attend(LENGTH, q, k, v, out);
   compare("hidden", "in the island");
 
-  // Each runtime has its own handler, and its own last error.
+  // The runtime of the program and that of the island each have their own error handler and their own last error.
   attn_set_error_handler(print);
   printf("island: %s\n", island_refused());
   printf("program: '%s'\n", attn_last_error());
