@@ -24,7 +24,9 @@ def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructio
     I32BitEnumCaseBit<"Scale", 2, "scale">,   // p * 2^n, and x - floor(x)
     I32BitEnumCaseBit<"Halves", 3, "halves">, // convert vectors between f16 and f32
     I32BitEnumCaseBit<"Pairs", 4, "pairs">,   // add the products of two pairs of bf16 to an f32
-    I32BitEnumCaseBit<"Tiles", 5, "tiles">    // multiply tiles of bf16, and add the products to a tile of f32
+    I32BitEnumCaseBit<"Tiles", 5, "tiles">,   // multiply tiles of bf16, and add the products to a tile of f32
+    I32BitEnumCaseBit<"Widening", 6, "widening">, // multiply vectors of f16, and add the products to f32
+    I32BitEnumCaseBit<"Matrices", 7, "matrices">  // multiply matrices of bf16 that are in vector registers
   ]> {
   let cppNamespace = "::attn";
 }
@@ -46,7 +48,9 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     * `scale`: compute p * 2^n, and x - floor(x);
     * `halves`: convert vectors between f16 and f32;
     * `pairs`: multiply vectors of bf16, and add the products of adjacent elements to f32;
-    * `tiles`: multiply tiles of bf16, and add the products to a tile of f32.
+    * `tiles`: multiply tiles of bf16, and add the products to a tile of f32;
+    * `widening`: multiply vectors of f16, and add the products to f32;
+    * `matrices`: multiply matrices of bf16 in vector registers, and add the products to a matrix of f32.
 
     ```mlir
     module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768,

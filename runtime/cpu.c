@@ -94,15 +94,21 @@ static bool has(const feature *wanted) {
 
 #include <sys/auxv.h>
 
-/// A feature by its name in LLVM: a bit of AT_HWCAP.
+/// A feature by its name in LLVM: a bit of AT_HWCAP or AT_HWCAP2.
 typedef struct feature {
   const char *name;
+  unsigned long type;
   int bit;
 } feature;
 
-static const feature features[] = {{"neon", 1}};
+static const feature features[] = {
+    {"neon", AT_HWCAP, 1},
+    {"fullfp16", AT_HWCAP, 10}, // ASIMDHP
+    {"fp16fml", AT_HWCAP, 23},  // ASIMDFHM
+    {"bf16", AT_HWCAP2, 14},
+};
 
-static bool has(const feature *wanted) { return getauxval(AT_HWCAP) >> wanted->bit & 1; }
+static bool has(const feature *wanted) { return getauxval(wanted->type) >> wanted->bit & 1; }
 
 #else
 #error "expected x86-64 or aarch64: list the features of this architecture here"

@@ -29,9 +29,6 @@ static constexpr double kLoad = 0.08;
 // The additional cost of a step if an iteration does one step, as an odd number of steps requires, and not two.
 static constexpr double kSingleStep = 0.6;
 static constexpr double kStore = 1;
-// An instruction that multiplies tiles takes 16 cycles, and a load or a store of a tile takes 8, according to Intel's
-// optimisation manual for Sapphire Rapids. These costs have not been measured.
-static constexpr double kTileMultiply = 16, kTileLoad = 8;
 // The cost of converting a vector to another type, including its load and its store.
 static constexpr double kConversion = 2;
 static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
@@ -123,8 +120,8 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
           across = columns / tile.columns, inRows = down * tile.rows,
           inColumns = across * tile.columns;
   double high = double(block.rows) / tile.rows, wide = block.vectors;
-  double perStep = std::max(kTileMultiply, kTileLoad * (high + wide) / (high * wide));
-  double perTile = steps * perStep + 2 * kTileLoad + (hasEpilogue ? tile.rows * kStore : 0);
+  double perStep = std::max(tile.multiplyCost, tile.loadCost * (high + wide) / (high * wide));
+  double perTile = steps * perStep + 2 * tile.loadCost + (hasEpilogue ? tile.rows * kStore : 0);
   return down * across * perTile + ofVectors(inRows, inColumns, depth % inStep) +
          ofVectors(inRows, columns - inColumns, depth) + ofVectors(rows - inRows, columns, depth);
 }

@@ -21,6 +21,7 @@ using namespace attn;
 
 namespace attn::targets {
 extern const CpuTarget x86_64, x86_64_v3, x86_64_v4, x86_64_v4_bf16, x86_64_amx;
+extern const CpuTarget aarch64, aarch64_fp16_bf16;
 } // namespace attn::targets
 
 /// The levels, better ones first.
@@ -30,6 +31,8 @@ static const Target *const kTargets[] = {
     &targets::x86_64_v4,      // AVX-512
     &targets::x86_64_v3,      // AVX2
     &targets::x86_64,         // SSE2
+    &targets::aarch64_fp16_bf16, // NEON, products of f16 and bf16
+    &targets::aarch64,        // NEON
 };
 
 TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *context) {

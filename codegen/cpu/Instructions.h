@@ -10,7 +10,7 @@
 #ifndef ATTN_CODEGEN_CPU_INSTRUCTIONS_H
 #define ATTN_CODEGEN_CPU_INSTRUCTIONS_H
 
-#include "dialect/Attn.h"
+#include "codegen/cpu/MultiplyAdd.h"
 
 namespace attn {
 
@@ -31,21 +31,18 @@ mlir::Value createPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 mlir::Value createMultiplyAddPairs(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
                                    mlir::Value b, mlir::Value sums);
 
-/// Tiles are the matrices in the registers TMM0 to TMM7 of AMX. A tile of sums has 16 rows of 16 f32, a tile of factors
-/// 16 rows of 16 pairs of bf16. In memory, the elements of a row are adjacent.
+/// Returns sums[i] + a[i] * b[i] for each lane i of `sums`. `a` and `b` are vectors of f16.
+mlir::Value createMultiplyAddHalves(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
+                                    mlir::Value b, mlir::Value sums);
+
+/// The multiplications of tiles. In memory, the elements of a row of a tile are adjacent.
 ///
-/// A tile of zeros.
-mlir::Value createZeroTile(mlir::OpBuilder &builder, mlir::Location loc);
-/// Loads a tile from `buffer`, a memref of one dimension: the first row starts at `index`, and each further row starts
-/// `stride` elements after the previous one.
-mlir::Value createLoadTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
-                           mlir::Value index, mlir::Value stride);
-/// Stores a tile of sums to `buffer`, in the layout that createLoadTile() reads.
-void createStoreTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
-                     mlir::Value buffer, mlir::Value index, mlir::Value stride);
-/// Returns, for each i and j, sums[i, j] plus the products of the pairs a[i, k] and b[k, j] for all k.
-mlir::Value createMultiplyAddTiles(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
-                                   mlir::Value b, mlir::Value sums);
+/// The tiles of AMX are in the registers TMM0 to TMM7. A tile of sums has 16 rows of 16 f32, and a tile of factors has 16
+/// rows of 16 pairs of bf16.
+extern const TileMultiplyAdd kAmxTile;
+/// The tiles of NEON are in vector registers. A tile of sums has 2 rows of 4 f32, the first factor has 2 rows of 2 pairs of
+/// bf16, and the second factor has 2 rows of 4 pairs.
+extern const TileMultiplyAdd kNeonTile;
 
 } // namespace attn
 

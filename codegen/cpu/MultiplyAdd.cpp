@@ -31,19 +31,21 @@ template <unsigned width> static Type getInteger(MLIRContext *context) {
 template <typename T> static Type getFloat(MLIRContext *context) { return T::get(context); }
 
 static constexpr auto kPairs = CpuCapabilities::Pairs, kTiles = CpuCapabilities::Tiles | kPairs,
-                      kFMA = CpuCapabilities::FMA, kNone = CpuCapabilities::None;
-static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF32 = getFloat<Float32Type>,
-                                      kF64 = getFloat<Float64Type>, kI32 = getInteger<32>;
+                      kMatrices = CpuCapabilities::Matrices | kPairs,
+                      kWidening = CpuCapabilities::Widening, kFMA = CpuCapabilities::FMA,
+                      kNone = CpuCapabilities::None;
+static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF16 = getFloat<Float16Type>,
+                                      kF32 = getFloat<Float32Type>, kF64 = getFloat<Float64Type>,
+                                      kI32 = getInteger<32>;
 
-static constexpr TileMultiplyAdd kTile16 = {
-    16, 16, 16, 8, createZeroTile, createLoadTile, createStoreTile, createMultiplyAddTiles};
-
-/// For the same types, faster instructions come first. f16 has no row, and bf16 has rows with `pairs` only: other
-/// products of these types use the rows of f32.
+/// For the same types, faster instructions come first. A CPU without the instructions for bf16 or f16 uses the rows of f32
+/// for products of these types.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
     // factor, sum, group, needs, isFused, create, createGroup, tile
-    {kBF16, kF32, 2, kTiles, true, createMultiplyAddPairs, createPairs, &kTile16},
+    {kBF16, kF32, 2, kTiles, true, createMultiplyAddPairs, createPairs, &kAmxTile},
+    {kBF16, kF32, 2, kMatrices, true, createMultiplyAddPairs, createPairs, &kNeonTile},
     {kBF16, kF32, 2, kPairs, true, createMultiplyAddPairs, createPairs, nullptr},
+    {kF16, kF32, 1, kWidening, true, createMultiplyAddHalves, nullptr, nullptr},
     {kF32, kF32, 1, kFMA, true, createOne, nullptr, nullptr},
     {kF32, kF32, 1, kNone, false, createOne, nullptr, nullptr},
     {kF64, kF64, 1, kFMA, true, createOne, nullptr, nullptr},
@@ -83,7 +85,7 @@ const MultiplyAdd *attn::findMultiplyAdd(CpuAttr cpu, const ProductTypes &types)
 }
 
 bool attn::isForProducts(CpuCapabilities capabilities) {
-  return bitEnumContainsAll(kTiles, capabilities);
+  return bitEnumContainsAll(kTiles | kMatrices | kWidening, capabilities);
 }
 
 bool attn::isForFactors(Type stored, CpuCapabilities capabilities) {

@@ -16,18 +16,26 @@
 
 namespace attn {
 
-/// An instruction that multiplies two tiles of factors and adds the products to a tile of sums. Tiles are in separate
-/// tile registers. Instructions.h says how tiles lie in memory.
+/// The multiplication of two tiles of factors, whose products are added to a tile of sums. Instructions.h says in which
+/// registers tiles are, and how they lie in memory.
 struct TileMultiplyAdd {
+  /// Loads the tile in `buffer`, a memref of one dimension: the first row starts at `index`, and each further row `stride`
+  /// elements after the previous one.
+  using CreateLoad = mlir::Value (*)(mlir::OpBuilder &builder, mlir::Location loc,
+                                     mlir::Value buffer, mlir::Value index, mlir::Value stride);
+
   /// The tile of sums has `rows` rows and `columns` columns.
   int64_t rows, columns;
-  /// The number of groups of products that the instruction adds to each sum.
+  /// The number of groups of products that are added to each sum.
   int64_t steps;
-  /// The number of registers that hold a tile.
+  /// The number of tiles that the registers hold.
   int64_t registers;
+  /// The time of a multiplication and of a load or a store, in units of the time of a vector multiply-add.
+  double multiplyCost, loadCost;
   mlir::Value (*createZero)(mlir::OpBuilder &builder, mlir::Location loc);
-  mlir::Value (*createLoad)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
-                            mlir::Value index, mlir::Value stride);
+  /// Load the first factor, which has a row for each row of the sums; the second factor, which has a row for each group of
+  /// products; and sums.
+  CreateLoad createLoadA, createLoadB, createLoadSums;
   void (*createStore)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
                       mlir::Value buffer, mlir::Value index, mlir::Value stride);
   mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,

@@ -181,8 +181,9 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
     block = fitTwoSums(cpu, instruction, block);
-  if (tileRows) // the height of a block of vectors must divide that of a tile
-    block.rows = llvm::bit_floor<uint64_t>(block.rows);
+  if (tileRows) // the height of a block of vectors must divide that of a block of tiles
+    while (tileRows % block.rows != 0)
+      --block.rows;
   // With an epilogue, the rows may be the tail of a larger tile. Their products must be added in the same order as
   // those of whole blocks, so the height of a whole block counts.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
@@ -403,7 +404,7 @@ SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, i
       tiles.push_back(tile.createZero(b, loc));
   if (startsFromTiles)
     forEachTile(start, origin.start, [&](size_t, Value index) {
-      tiles.push_back(tile.createLoad(b, loc, start.row, index, strideOf(start, m)));
+      tiles.push_back(tile.createLoadSums(b, loc, start.row, index, strideOf(start, m)));
     });
   sizes[depth] = whole;
   tiles = emitTileReductions(b, roles.reductions, origin.scalar, origin.vector, tiles,
@@ -483,13 +484,13 @@ SmallVector<Value> Lowering::emitTileReductions(OpBuilder &b, ArrayRef<unsigned>
           epilogue->overlap(inner, rows, k, tile.steps, *length);
         SmallVector<Value> row, result(carried);
         for (int64_t vector = 0; vector < width; ++vector)
-          row.push_back(tile.createLoad(inner, loc, vectors.row,
-                                        columnIndex(inner, vectors, v, vector),
-                                        vectors.strides[loop]));
+          row.push_back(tile.createLoadB(inner, loc, vectors.row,
+                                         columnIndex(inner, vectors, v, vector),
+                                         vectors.strides[loop]));
         for (size_t first = 0; first < carried.size(); first += width) {
-          Value a = tile.createLoad(inner, loc, scalars.row,
-                                    rowIndex(inner, scalars, s, first / width * tile.rows),
-                                    scalars.strides[*roles.m]);
+          Value a = tile.createLoadA(inner, loc, scalars.row,
+                                     rowIndex(inner, scalars, s, first / width * tile.rows),
+                                     scalars.strides[*roles.m]);
           for (int64_t vector = 0; vector < width; ++vector)
             result[first + vector] =
                 tile.create(inner, loc, a, row[vector], carried[first + vector]);

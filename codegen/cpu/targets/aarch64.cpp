@@ -1,0 +1,27 @@
+//===- aarch64.cpp - every 64-bit Arm: NEON --------------------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/cpu/Cpu.h"
+
+using namespace attn;
+
+static constexpr llvm::StringLiteral kFeatures[] = {"neon"};
+
+namespace attn::targets {
+extern const CpuTarget aarch64;
+const CpuTarget aarch64(
+    /*level=*/"aarch64",
+    /*triple=*/"aarch64-unknown-linux-gnu",
+    /*cpu=*/"generic",
+    /*features=*/kFeatures,
+    /*vector=*/128,
+    /*registers=*/32,
+    /*spare=*/0,
+    // The caches of Cortex-A53 and Cortex-A72.
+    /*l1=*/32 * 1024,
+    /*l2=*/256 * 1024,
+    /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves);
+} // namespace attn::targets
