@@ -8,6 +8,8 @@
 #include "codegen/cpu/Cpu.h"
 #include "codegen/gpu/Gpu.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace attn;
@@ -49,9 +51,13 @@ llvm::Expected<llvm::SmallVector<const Target *>> attn::parseTargets(llvm::Strin
           name == "all" ? llvm::sys::getProcessTriple() : name.drop_front(4).str();
       auto levels = llvm::make_filter_range(
           known, [&](const Target *target) { return target->isOf(architecture); });
-      if (levels.empty())
-        return llvm::createStringError("expected an architecture that has levels, got '" +
-                                       architecture + "'");
+      if (levels.empty()) {
+        llvm::SetVector<llvm::StringRef> names;
+        for (const Target *target : known)
+          names.insert(llvm::StringRef(target->triple).split('-').first);
+        return llvm::createStringError("expected an architecture of " + llvm::join(names, ", ") +
+                                       ", got '" + architecture + "'");
+      }
       chosen.insert_range(levels);
     } else {
       llvm::Expected<const Target *> target = lookupTarget(known, name);

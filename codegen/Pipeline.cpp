@@ -25,6 +25,7 @@ static void addResolveSizes(OpPassManager &manager) {
 }
 
 static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
+  manager.addNestedPass<func::FuncOp>(createFillInits());
   addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
   manager.addPass(createCSEPass());

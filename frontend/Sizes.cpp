@@ -52,7 +52,9 @@ public:
     for (const Equation &equation : equations)
       if (AffineExpr a = simplified(equation.a), b = simplified(equation.b); a != b)
         return equation.op->emitError()
-               << "expected sizes that agree in every call, got " << text(a) << " and " << text(b);
+               << "expected sizes that agree in every call, got " << text(a) << " and " << text(b)
+               << (namedByFile ? "; attn.symbols is given, so attn.dims must name the unknown sizes"
+                               : "");
     for (auto [op, expr] : nonNegative)
       if (failed(restrict(op, simplified(expr))))
         return failure();

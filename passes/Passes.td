@@ -13,6 +13,15 @@ include "mlir/Pass/PassBase.td"
 // raise
 //===----------------------------------------------------------------------===//
 
+def FillInits : Pass<"attn-fill-inits", "::mlir::func::FuncOp"> {
+  let summary = "let sums that start from a uniform tensor start from a linalg.fill";
+  let description = [{
+    If the init of a reduction is an `arith.constant` with equal elements, or a `linalg.generic` that yields a scalar, a
+    `linalg.fill` takes its place. IR before and after: passes/raise/FillInits.cpp.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
   let summary = "replace integer tensors computed from positions, whose elements are all equal, by constants";
   let description = [{

@@ -285,7 +285,7 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
                   "%" PRId64 " bytes within the address space, got byte offset %" PRIu64, size,
                   tensor->byte_offset);
   int64_t alignment = argument->device.device_type == kDLCPU ? element : ATTNRT_GPU_ALIGNMENT;
-  if (begin % alignment)
+  if (begin % (uintptr_t)alignment)
     return refuse(argument, ATTN_ERROR_ALIGNMENT, "data aligned to %" PRId64 " bytes, got %p",
                   alignment, *data);
   *bytes = size;

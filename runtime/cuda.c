@@ -236,12 +236,12 @@ typedef struct failure {
   size_t bytes; ///< 0 with a null action: nothing failed
 } failure;
 
-static attn_status report(const attn_function_info *info, failure failure) {
-  if (failure.action)
-    return fail(info, failure.action, failure.error);
-  if (failure.bytes)
+static attn_status report(const attn_function_info *info, failure what) {
+  if (what.action)
+    return fail(info, what.action, what.error);
+  if (what.bytes)
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
-                       info->name, failure.bytes);
+                       info->name, what.bytes);
   return ATTN_OK;
 }
 

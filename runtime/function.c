@@ -256,6 +256,8 @@ attn_status attn_output_shape(const attn_function *function, const DLTensor *con
       attnrt_bind_inputs("attn_output_shape", function, inputs, num_inputs, &symbols);
   if (!status)
     status = check_index("attn_output_shape", "an index", index, function->info->num_outputs);
+  if (!status && !shape)
+    status = attnrt_fail(ATTN_ERROR_NULL, "attn_output_shape: expected an array for the shape, got null");
   if (status)
     return status;
   const attn_tensor_info *output = &function->info->outputs[index];

@@ -90,7 +90,7 @@ attn_status attn_weights_map(const attn_function *function, const char *path,
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_weights_map: expected a function, a path and a "
                                          "place for the weights, got null");
   attnrt_file file;
-  attnrt_packed *packed;
+  attnrt_packed *packed = NULL;
   header h;
   attn_status status = attnrt_check_has_weights(function);
   if (!status)

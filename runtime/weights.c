@@ -181,7 +181,7 @@ static attn_status check_tensors(const attn_function_info *info, const DLTensor 
     if (!status)
       status = attnrt_check_values(&weight, first, &symbols);
     if (!status)
-      *hash = attnrt_hash(*hash, first, bytes);
+      *hash = attnrt_hash(*hash, first, (size_t)bytes);
     data[w] = first;
   }
   return status;
@@ -192,7 +192,7 @@ static attn_status pack(const attn_function *function, const void *const *data, 
   const attn_variant_info *variant = function->variant;
   // Allocate at least one cache line: an allocator may return null for 0 bytes.
   int64_t bytes = attnrt_round_up(variant->packed_bytes ? variant->packed_bytes : 1);
-  attnrt_packed *packed;
+  attnrt_packed *packed = NULL;
   attn_status status = attnrt_packed_create(function, &packed);
   if (status)
     return status;
@@ -206,7 +206,7 @@ static attn_status pack(const attn_function *function, const void *const *data, 
   }
   // attn_weights_save also writes the padding between the packed tensors, so it must be
   // initialized.
-  memset(packed->owned, 0, bytes);
+  memset(packed->owned, 0, packed->owned_bytes);
   variant->pack(data, packed->owned);
   packed->data = packed->owned;
   packed->source_hash = hash;

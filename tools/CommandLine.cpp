@@ -18,6 +18,8 @@
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
+
 namespace cl = llvm::cl;
 using namespace attn;
 
@@ -136,6 +138,8 @@ void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                                  writeBashCompletion(tool, llvm::outs());
                                exit(0);
                              }));
+  // A write beyond the limit of file sizes fails, and does not end the process as a crash would.
+  std::signal(SIGXFSZ, SIG_IGN);
   llvm::setBugReportMsg(
       "This is a bug in attn: please report it with the command and its input.\n");
   cl::HideUnrelatedOptions(categories);
@@ -155,6 +159,14 @@ void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
 int attn::reportError(llvm::StringRef tool, llvm::Error error) {
   llvm::errs() << tool << ": " << llvm::toString(std::move(error)) << "\n";
   return 1;
+}
+
+int attn::finishOutput(llvm::StringRef tool, int status) {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return status;
+  llvm::outs().clear_error(); // the destructor of the stream would report the error as a crash
+  return reportError(tool, llvm::createStringError("cannot write to standard output"));
 }
 
 llvm::Error OutputFile::write(llvm::function_ref<void(llvm::raw_ostream &)> print) const {
@@ -224,7 +236,7 @@ CompileFlags::CompileFlags()
           cl::desc("Fail if an attention is not fused, with its line and the reason, or if there is no attention")) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
-  auto targets = parseTargets(target.empty() ? defaultTargets : llvm::StringRef(target));
+  auto targets = parseTargets(target.getNumOccurrences() ? llvm::StringRef(target) : defaultTargets);
   if (!targets)
     return targets.takeError();
   options.targets = std::move(*targets);

@@ -23,6 +23,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -48,15 +50,18 @@ struct Flags {
 #define CALL_COUNT(member, name, value, category, text)                                            \
   cl::opt<unsigned, false, CountParser> member{name, cl::init(1), cl::value_desc(value),           \
                                                cl::cat(category), cl::desc(text)};
-#define CALL_NUMBER(member, name, value, initial, category, text)                                  \
-  cl::opt<double> member{name, cl::init(initial), cl::value_desc(value), cl::cat(category),        \
-                         cl::desc(text)};
+#define CALL_NUMBER(member, name, value, category, text)                                           \
+  cl::opt<double> member{name, cl::value_desc(value), cl::cat(category), cl::desc(text)};
 #define CALL_MAYBE(member, name, value, category, text)                                            \
   cl::opt<std::string> member{name, cl::ValueOptional, cl::value_desc(value), cl::cat(category),   \
                               cl::desc(text)};
 #include "tools/call/Options.def"
   cl::opt<bool> describe{"describe", cl::cat(Calling),
                          cl::desc("Print the functions of the library and their arguments, without calling any")};
+  cl::opt<std::string> runner{
+      "runner", cl::value_desc("command"), cl::cat(Calling),
+      cl::desc("Call the function with this command, which gets the library and the options of the call, such as "
+               "'qemu-aarch64 attn-call'")};
   cl::opt<bool> reference{
       "reference", cl::cat(Comparing),
       cl::desc("Fail if results differ from those of the model, computed op by op in float64. "
@@ -75,23 +80,24 @@ struct Flags {
 /// attn.
 struct Options : CallOptions {
   explicit Options(const Flags &flags)
-      : model(flags.model), describe(flags.describe), reference(flags.reference),
+      : model(flags.model), runner(flags.runner), describe(flags.describe),
+        reference(flags.reference),
         report(flags.report), pictures(flags.explain) {
 #define CALL_FLAG(member, ...) member = flags.member;
 #define CALL_TEXT(member, ...) member = flags.member;
 #define CALL_LIST(member, ...) member.assign(flags.member.begin(), flags.member.end());
 #define CALL_COUNT(member, ...) member = flags.member;
-#define CALL_NUMBER(member, ...) member = flags.member;
-#define CALL_MAYBE(member, ...)                                                                    \
+#define CALL_NUMBER(member, ...)                                                                   \
   if (flags.member.getNumOccurrences())                                                            \
     member = flags.member;
+#define CALL_MAYBE CALL_NUMBER
 #include "tools/call/Options.def"
     if (flags.firstDifference.getNumOccurrences())
       firstDifference = flags.firstDifference;
     compares = reference;
   }
 
-  std::string model;
+  std::string model, runner;
   bool describe, reference;
   std::optional<std::string> firstDifference;
   OutputFile report, pictures;
@@ -109,6 +115,8 @@ public:
 
 private:
   Error compileModel();
+  Error makeFolder();
+  Error callByRunner();
   Error describe();
   Error readWeights();
   Error writeReport();
@@ -131,7 +139,10 @@ private:
 
 Error Runner::compileModel() {
   library = flags.model;
-  if (StringRef(library).ends_with(".so")) {
+  StringRef suffix = sys::path::extension(library);
+  if (!is_contained({".so", ".pt2", ".mlir"}, suffix))
+    return fail("expected a file that ends in .so, .pt2 or .mlir, got '" + Twine(library) + "'");
+  if (suffix == ".so") {
     for (auto [option, needsModel] : std::initializer_list<std::pair<const char *, bool>>{
              {"--reference", flags.reference},
              {"--opt-report", bool(flags.report)},
@@ -142,12 +153,9 @@ Error Runner::compileModel() {
                     "'");
     return Error::success();
   }
-  SmallString<128> folder;
-  if (std::error_code error = sys::fs::createUniqueDirectory("attn-run", folder))
-    return fail("cannot create a temporary folder: " + error.message());
-  temporary = folder.str();
-  sys::path::append(folder, "model.so");
-  library = folder.str();
+  if (Error error = makeFolder())
+    return error;
+  library = temporary + "/model.so";
   CompileOptions options;
   options.input = flags.model;
   options.output = library;
@@ -161,6 +169,102 @@ Error Runner::compileModel() {
                                                                             : "native"))
     return error;
   return compile(options).moveInto(compiled);
+}
+
+Error Runner::makeFolder() {
+  SmallString<128> folder;
+  if (std::error_code error = sys::fs::createUniqueDirectory("attn-run", folder))
+    return fail("cannot create a temporary folder: " + error.message());
+  temporary = folder.str();
+  return Error::success();
+}
+
+/// The options of a call as words of a command line.
+static std::vector<std::string> toWords(const CallOptions &options) {
+  std::vector<std::string> words;
+  auto add = [&](const char *name, const Twine &value) {
+    words.push_back(("--" + Twine(name) + "=" + value).str());
+  };
+#define CALL_FLAG(member, name, ...)                                                               \
+  if (options.member)                                                                              \
+    words.push_back("--" name);
+#define CALL_TEXT(member, name, ...)                                                               \
+  if (!options.member.empty())                                                                     \
+    add(name, options.member);
+#define CALL_LIST(member, name, ...)                                                               \
+  for (const std::string &value : options.member)                                                  \
+    add(name, value);
+#define CALL_COUNT(member, name, ...)                                                              \
+  if (options.member != 1)                                                                         \
+    add(name, Twine(options.member));
+#define CALL_NUMBER(member, name, ...)                                                             \
+  if (options.member)                                                                              \
+    add(name, formatv("{0:e17}", *options.member).str());
+#define CALL_MAYBE(member, name, ...)                                                              \
+  if (options.member)                                                                              \
+    words.push_back("--" name + (options.member->empty() ? "" : "=" + *options.member));
+#include "tools/call/Options.def"
+  return words;
+}
+
+/// Runs the command of --runner, and compares the results that it saves with the reference.
+Error Runner::callByRunner() {
+  if (temporary.empty())
+    if (Error error = makeFolder())
+      return error;
+  CallOptions options = flags;
+  options.guard |= options.isGuarded();
+  if (options.inputDir.empty())
+    options.inputDir = temporary + "/inputs";
+  if (options.outputDir.empty())
+    options.outputDir = temporary + "/outputs";
+  BumpPtrAllocator memory;
+  StringSaver saver(memory);
+  SmallVector<const char *> command;
+  cl::TokenizeGNUCommandLine(flags.runner, saver, command);
+  SmallVector<StringRef> words(command.begin(), command.end());
+  ErrorOr<std::string> program = sys::findProgramByName(words.empty() ? "" : words.front());
+  if (!program)
+    return fail("expected a program to start with --runner, got '" + Twine(flags.runner) + "'");
+  words.push_back(library);
+  std::vector<std::string> optionWords = toWords(options);
+  append_range(words, optionWords);
+  std::string message;
+  if (int status = sys::ExecuteAndWait(*program, words, std::nullopt, {}, 0, 0, &message))
+    return fail("the command of --runner failed" +
+                (message.empty() ? " with status " + std::to_string(status) : ": " + message));
+  if (!flags.reference)
+    return Error::success();
+
+  auto readArrays = [](StringRef folder, std::vector<Array> &arrays) -> Error {
+    for (std::string path; sys::fs::exists(path = (folder + "/" + Twine(arrays.size()) + ".npy").str());)
+      if (Error error = toError(readNpy(path, arrays.emplace_back())))
+        return error;
+    return Error::success();
+  };
+  std::vector<Array> inputs, results;
+  if (Error error = readArrays(options.inputDir, inputs))
+    return error;
+  if (Error error = readArrays(options.outputDir, results))
+    return error;
+  std::string file = options.weights.empty() ? temporary + "/model.safetensors" : options.weights;
+  if (sys::fs::exists(file))
+    if (Error error = readSafetensors(file).moveInto(weights))
+      return error;
+  Expected<std::vector<Array>> expected =
+      computeReference(flags.model, options.entry, inputs, weights);
+  if (!expected)
+    return expected.takeError();
+  if (results.size() != expected->size())
+    return fail("expected " + Twine(expected->size()) + " results of the command of --runner, got " +
+                Twine(results.size()));
+  double error;
+  for (auto [i, result, want] : enumerate(results, *expected))
+    if (Error failure = toError(compareArrays(result, "output " + std::to_string(i), want,
+                                              "the reference", options.getTolerance(result),
+                                              !options.json, error)))
+      return failure;
+  return Error::success();
 }
 
 Error Runner::describe() {
@@ -254,7 +358,7 @@ Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array>
     if (is.shape != want.shape)
       return fail("expected output " + Twine(i) + " of the model's shape after stage " + stage +
                   ", got another shape");
-    std::optional<int64_t> first = findDifference(is, want, flags.tolerance * largest);
+    std::optional<int64_t> first = findDifference(is, want, flags.getTolerance(is) * largest);
     if (!first)
       continue;
     SmallVector<int64_t> index(want.shape.size());
@@ -349,8 +453,18 @@ Error Runner::run() {
   }
   if (Error error = checkPicture(flags.pictures))
     return error;
+  if (!flags.runner.empty())
+    for (auto [option, isGiven] : std::initializer_list<std::pair<const char *, bool>>{
+             {"--opt-report", bool(flags.report)},
+             {"--explain-mask", bool(flags.pictures)},
+             {"--describe", flags.describe},
+             {"--first-difference", flags.firstDifference.has_value()}})
+      if (isGiven)
+        return fail("expected no " + Twine(option) + " with --runner");
   if (Error error = compileModel())
     return error;
+  if (!flags.runner.empty())
+    return callByRunner();
   CallOptions options = flags;
   options.library = library;
   call.emplace(std::move(options));
@@ -374,7 +488,7 @@ Error Runner::run() {
     return error;
   if (Error error = explainMasks())
     return error;
-  if (Error error = take({&Call::writeOutputs, &Call::compareWithFiles}))
+  if (Error error = take({&Call::writeArrays, &Call::compareWithFiles}))
     return error;
   if (flags.reference)
     if (Error error = compareWithReference())
@@ -396,10 +510,10 @@ int main(int argc, char **argv) {
   Flags flags;
   parseCommandLine(argc, argv, "attn-run calls compiled attention graphs",
                    {&flags.Calling, &flags.Comparing, &flags.Measuring, &attnCategory()},
-                   /*rare=*/{"compute", "concurrency", "entry", "explain-mask", "gflop", "json", "schedule", "tolerance"});
+                   /*rare=*/{"compute", "concurrency", "entry", "explain-mask", "gflop", "json", "runner", "save-inputs", "schedule", "tolerance"});
   outs().SetUnbuffered(); // the call prints to the same file
   Options options(flags);
   if (Error error = Runner(options, flags.compile).run())
     return reportError("attn-run", std::move(error));
-  return 0;
+  return finishOutput("attn-run");
 }

@@ -76,13 +76,13 @@ int main(int argc, char **argv) {
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
                    {&attnCategory()}, /*rare=*/{"cubin", "dim", "from", "sanitize", "schedule"});
 
-  if (output.empty() && !lint)
-    return reportError("attnc", llvm::createStringError("expected -o or --lint, got neither"));
   if (output.empty())
     for (auto &[name, option] : cl::getRegisteredOptions())
       if (option->getNumOccurrences() && option != &lint && option != &input)
         return reportError("attnc",
                            llvm::createStringError("expected -o with --" + name + ", got none"));
+  if (output.empty() && !lint)
+    return reportError("attnc", llvm::createStringError("expected -o or --lint, got neither"));
   // Report a folder that cannot be written before compiling, not after.
   llvm::StringRef folder = llvm::sys::path::parent_path(output);
   if (std::error_code error =
@@ -133,12 +133,12 @@ int main(int argc, char **argv) {
   for (const std::string &finding : result->findings)
     (onlyLints ? llvm::outs() : llvm::errs()) << finding << "\n";
   if (onlyLints)
-    return !result->findings.empty();
+    return finishOutput("attnc", !result->findings.empty());
   if (reportOutput)
     if (llvm::Error error = writeReport(reportOutput, result->text, std::move(result->json)))
       return reportError("attnc", std::move(error));
   if (pictures)
     if (llvm::Error error = writePictures(pictures, masks))
       return reportError("attnc", std::move(error));
-  return 0;
+  return finishOutput("attnc");
 }

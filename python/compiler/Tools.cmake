@@ -2,10 +2,11 @@
 # Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
 
 # The main function of each tool gets a name of its own, such as attnc_main.
-set(tools attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
+set(tools attn-call attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
 foreach(tool ${tools})
   string(REPLACE "-" "_" function ${tool}_main)
-  add_library(${tool}_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/${tool}.cpp)
+  file(GLOB source ${PROJECT_SOURCE_DIR}/tools/${tool}.cpp ${PROJECT_SOURCE_DIR}/tools/call/${tool}.cpp)
+  add_library(${tool}_object OBJECT EXCLUDE_FROM_ALL ${source})
   target_link_libraries(${tool}_object PRIVATE attn_registry attn_tensors attn_command_line)
   target_compile_options(${tool}_object PRIVATE ${attn_compile_options})
   target_precompile_headers(${tool}_object REUSE_FROM attn_pch)
@@ -17,7 +18,7 @@ endforeach()
 # attn does not use, so that the linker leaves out the code of these targets, about 100 MB.
 set(empty "")
 foreach(target ${LLVM_TARGETS_TO_BUILD})
-  if(NOT target MATCHES "^(X86|NVPTX)$")
+  if(NOT target MATCHES "^(AArch64|NVPTX|X86)$")
     foreach(part TargetInfo Target TargetMC AsmParser AsmPrinter Disassembler TargetMCA)
       string(APPEND empty "void LLVMInitialize${target}${part}(void) {}\n")
     endforeach()

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+int attn_call_main(int argc, char **argv);
 int attn_import_main(int argc, char **argv);
 int attn_lsp_server_main(int argc, char **argv);
 int attn_opt_main(int argc, char **argv);
@@ -22,9 +23,13 @@ int attnc_main(int argc, char **argv);
 static const struct {
   const char *name;
   int (*run)(int, char **);
-} tools[] = {{"attn-import", attn_import_main}, {"attn-lsp-server", attn_lsp_server_main},
-             {"attn-opt", attn_opt_main},       {"attn-reduce", attn_reduce_main},
-             {"attn-run", attn_run_main},       {"attnc", attnc_main}};
+} tools[] = {{"attn-call", attn_call_main},
+             {"attn-import", attn_import_main},
+             {"attn-lsp-server", attn_lsp_server_main},
+             {"attn-opt", attn_opt_main},
+             {"attn-reduce", attn_reduce_main},
+             {"attn-run", attn_run_main},
+             {"attnc", attnc_main}};
 
 // LLVM's archives call Polly where lld compiles bitcode. attn gives lld only machine code, so this function, which
 // replaces Polly's, is never called.

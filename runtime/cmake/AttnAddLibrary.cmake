@@ -19,7 +19,7 @@ endif()
 #   OPTIONS  more options of attnc, such as --require-fused
 #
 # $<TARGET_FILE:name> is the compiled file. Properties of `name` are the paths of the files beside it: ATTN_HEADER,
-# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which attnc writes if the model has weights.
+# ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which is an empty file if the model has no weights.
 function(attn_add_library name model)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TARGETS;EMIT;OPTIONS")
   if(DEFINED arg_UNPARSED_ARGUMENTS)
@@ -50,12 +50,16 @@ function(attn_add_library name model)
   set(outputs)
   foreach(kind IN LISTS arg_EMIT)
     set(beside)
+    set(touch)
     if(kind STREQUAL linked)
-      set(beside "${stem}.h" "${stem}.json")
+      # attnc writes no weights if the model has none; Ninja would then run the command in every build.
+      set(beside "${stem}.h" "${stem}.json" "${stem}.safetensors")
+      set(touch COMMAND "${CMAKE_COMMAND}" -E touch "${stem}.safetensors")
     endif()
     add_custom_command(
       OUTPUT "${stem}.${kind}" ${beside}
       COMMAND "$<TARGET_FILE:attn::attnc>" "${model}" -o "${stem}.${kind}" --target=${targets} ${arg_OPTIONS}
+      ${touch}
       DEPENDS "${model}" "$<TARGET_FILE:attn::attnc>"
       COMMENT "Compiling ${name}.${kind}"
       VERBATIM)

@@ -6,7 +6,7 @@
 
 // Compiled code rounds to float32 and the reference does not, so they differ with a tolerance of 0.
 // RUN: not attn-run %s --reference --entry=attend --dim=q.2=5 --tolerance=0 2>&1 | FileCheck %s --check-prefix=APART
-// APART: attn-run: expected an error of at most 0.00e+00 in output 0, got
+// APART: attn-run: expected an error of at most 0.00e+00 in output 0 (--tolerance=0), got
 
 // The reference reads the same weights as the compiled code. Outputs are written as they are without --reference.
 // RUN: rm -rf %t && mkdir %t

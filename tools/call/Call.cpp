@@ -93,9 +93,14 @@ Failure CallOptions::check() const {
   if (device.device_type && (threads > 1 || concurrency > 1))
     return refuse("expected no --threads or --concurrency with --device, got one");
   for (auto [name, value] : {std::pair("tolerance", tolerance), std::pair("gflop", gflop)})
-    if (!std::isfinite(value) || value < 0)
-      return refuse("expected --%s of at least 0, got %g", name, value);
+    if (value && (!std::isfinite(*value) || *value < 0))
+      return refuse("expected --%s of at least 0, got %g", name, *value);
   return {};
+}
+
+double CallOptions::getTolerance(const Array &result) const {
+  bool isHalf = result.bits == 16 && (result.code == kDLFloat || result.code == kDLBfloat);
+  return tolerance.value_or(isHalf ? 1e-2 : 1e-5);
 }
 
 Failure Call::load() {
@@ -170,6 +175,9 @@ Failure Call::findWeights() {
   else if (attn_weights_create_embedded(function.get(), &embedded) != ATTN_OK)
     weightsFile = findWeightsFile(options.library);
   weights.reset(embedded);
+  if (options.weights.empty() && !weightsFile.empty() && access(weightsFile.c_str(), F_OK))
+    return refuse("expected --weights, or the weights beside the library in '%s', got neither",
+                  weightsFile.c_str());
   return {};
 }
 
@@ -466,14 +474,17 @@ static Failure createFolders(const std::string &path) {
   return {};
 }
 
-Failure Call::writeOutputs() {
-  if (options.outputDir.empty())
-    return {};
-  if (Failure failure = createFolders(options.outputDir))
-    return failure;
-  for (size_t i = 0; i < results.size(); ++i)
-    if (Failure failure = writeNpy(format("%s/%zu.npy", options.outputDir.c_str(), i), results[i]))
+Failure Call::writeArrays() {
+  for (const auto &[folder, arrays] :
+       {std::pair(options.inputDir, &inputs), std::pair(options.outputDir, &results)}) {
+    if (folder.empty())
+      continue;
+    if (Failure failure = createFolders(folder))
       return failure;
+    for (size_t i = 0; i < arrays->size(); ++i)
+      if (Failure failure = writeNpy(format("%s/%zu.npy", folder.c_str(), i), (*arrays)[i]))
+        return failure;
+  }
   return {};
 }
 
@@ -505,20 +516,29 @@ static Failure compare(const Array &got, const std::string &name, const Array &e
   return {};
 }
 
-Failure Call::compareResult(size_t i, const Array &expected, const std::string &source) {
-  std::string name = "output " + std::to_string(i);
+Failure attn::compareArrays(const Array &got, const std::string &name, const Array &expected,
+                            const std::string &source, double tolerance, bool prints,
+                            double &error) {
   Difference difference;
-  if (Failure failure = compare(results[i], name, expected, source, difference))
+  if (Failure failure = compare(got, name, expected, source, difference))
     return failure;
-  auto [error, largest] = difference;
-  summaries[i].error = error;
-  if (!options.json)
-    print(format("%s: error %.2e, largest value %.2e\n", name.c_str(), error, largest));
-  double allowed = options.tolerance * largest;
+  error = difference.error;
+  if (prints)
+    print(format("%s: error %.2e, largest value %.2e\n", name.c_str(), error, difference.largest));
+  double allowed = tolerance * difference.largest;
   if (!(error <= allowed))
-    return refuse("expected an error of at most %.2e in %s, got %.2e", allowed, name.c_str(),
-                  error);
+    return refuse("expected an error of at most %.2e in %s (--tolerance=%g), got %.2e", allowed,
+                  name.c_str(), tolerance, error);
   return {};
+}
+
+Failure Call::compareResult(size_t i, const Array &expected, const std::string &source) {
+  double error = 0;
+  Failure failure = compareArrays(results[i], "output " + std::to_string(i), expected, source,
+                                  options.getTolerance(results[i]), !options.json, error);
+  if (!failure)
+    summaries[i].error = error;
+  return failure;
 }
 
 Failure Call::compareWithFiles() {
@@ -597,9 +617,10 @@ Failure Call::measureOnGpu(double seconds) {
     total += ms;
   }
   std::sort(times.ms.begin(), times.ms.end());
-  double median = times.percentile(50), rate = options.gflop * 1e3 / median;
+  double median = times.percentile(50), gflop = options.gflop.value_or(0),
+         rate = gflop * 1e3 / median;
   measured = {{"device", quoteJSON(gpu.getName())},
-              {"flops", toJSONNumber(options.gflop * 1e9)},
+              {"flops", toJSONNumber(gflop * 1e9)},
               {"max_ms", toJSONNumber(times.max())},
               {"median_ms", toJSONNumber(median)},
               {"min_ms", toJSONNumber(times.min())},
@@ -610,7 +631,7 @@ Failure Call::measureOnGpu(double seconds) {
   std::string text =
       format("min %.4f ms, median %.4f, max %.4f of %zu calls; workspace %lld bytes", times.min(),
              median, times.max(), times.ms.size(), (long long)onGpu.workspaceBytes);
-  if (options.gflop > 0)
+  if (gflop > 0)
     text += format("; %.2f TFLOP/s, %.1f%% of the peak of bf16 matrices of %.2f", rate / 1e3,
                    100 * rate / peak, peak / 1e3);
   print(text + "; " + gpu.getName() + "\n");
@@ -656,12 +677,13 @@ Failure Call::measure() {
     return failure;
   peak = std::max(peak, measureFmaPeak(0.2));
   double median = times.percentile(50), p90 = times.percentile(90), p99 = times.percentile(99);
-  double rate = options.gflop * (options.concurrency > 1 ? times.callsPerSecond : 1e3 / median);
+  double gflop = options.gflop.value_or(0);
+  double rate = gflop * (options.concurrency > 1 ? times.callsPerSecond : 1e3 / median);
   std::string cpu = getCpuModel();
   measured = {{"calls_per_second", toJSONNumber(times.callsPerSecond)},
               {"concurrency", std::to_string(options.concurrency)},
               {"cpu", quoteJSON(cpu)},
-              {"flops", toJSONNumber(options.gflop * 1e9)},
+              {"flops", toJSONNumber(gflop * 1e9)},
               {"max_ms", toJSONNumber(times.max())},
               {"median_ms", toJSONNumber(median)},
               {"min_ms", toJSONNumber(times.min())},
@@ -677,7 +699,7 @@ Failure Call::measure() {
     text +=
         format(" by %u callers, %.1f calls per second", options.concurrency, times.callsPerSecond);
   text += format("; workspace %lld bytes", (long long)size.total);
-  if (options.gflop > 0)
+  if (gflop > 0)
     text += format("; %.1f GFLOP/s, %.1f%% of a core's FMA peak of %.1f", rate, 100 * rate / peak,
                    peak);
   print(text + "; " + cpu + "\n");

@@ -26,7 +26,7 @@ struct CallOptions {
 #define CALL_TEXT(member, ...) std::string member;
 #define CALL_LIST(member, ...) std::vector<std::string> member;
 #define CALL_COUNT(member, ...) unsigned member = 1;
-#define CALL_NUMBER(member, name, value, initial, ...) double member = initial;
+#define CALL_NUMBER(member, ...) std::optional<double> member;
 #define CALL_MAYBE(member, ...) std::optional<std::string> member;
 #include "tools/call/Options.def"
 
@@ -42,6 +42,9 @@ struct CallOptions {
 
   /// Fails if the options contradict each other.
   Failure check() const;
+
+  /// The allowed error of a result with the elements of `result`, relative to the largest value.
+  double getTolerance(const Array &result) const;
 };
 
 /// Calls a function of a library, checks the results, and measures the time. The members that return a Failure must be
@@ -58,7 +61,8 @@ public:
   Failure open();
   /// Loads the weights, makes inputs and results, and calls: once, or three times in guarded memory.
   Failure run();
-  Failure writeOutputs();
+  /// Writes the inputs and the results to the folders that the options name.
+  Failure writeArrays();
   Failure compareWithFiles();
   /// Compares result `i` with `expected`; fails if the error is larger than the tolerance.
   Failure compareResult(size_t i, const Array &expected, const std::string &source);
@@ -118,6 +122,11 @@ private:
   std::vector<Result> summaries;
   JSONMembers measured; ///< JSON values by name
 };
+
+/// Compares `got`, which messages call by `name`, with `expected`, which comes from `source`. Fails if the error is larger
+/// than `tolerance` times the largest value, or if an element is finite in only one array. Prints a line if `prints`.
+Failure compareArrays(const Array &got, const std::string &name, const Array &expected,
+                      const std::string &source, double tolerance, bool prints, double &error);
 
 /// Fails if something could not be written to standard output.
 Failure checkOutput();

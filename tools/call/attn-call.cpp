@@ -59,7 +59,7 @@ static Failure set(unsigned &count, const char *name, const char *value) {
                   CallOptions::kMaxCount, value);
   return {};
 }
-static Failure set(double &number, const char *name, const char *value) {
+static Failure set(std::optional<double> &number, const char *name, const char *value) {
   char *end;
   number = std::strtod(value, &end);
   if (*end || end == value)
@@ -83,7 +83,7 @@ static const Option kOptions[] = {
   OPTION(member, name, value, required_argument, category, description)
 #define CALL_LIST CALL_TEXT
 #define CALL_COUNT CALL_TEXT
-#define CALL_NUMBER(member, name, value, initial, category, description)                           \
+#define CALL_NUMBER(member, name, value, category, description)                                    \
   OPTION(member, name, value, required_argument, category, description)
 #define CALL_MAYBE(member, name, value, category, description)                                     \
   OPTION(member, name, value, optional_argument, category, description)
@@ -179,7 +179,7 @@ static Failure run(const Options &options) {
     return failure;
   if (options.describe)
     return describe(call);
-  for (auto step : {&Call::open, &Call::run, &Call::writeOutputs, &Call::compareWithFiles})
+  for (auto step : {&Call::open, &Call::run, &Call::writeArrays, &Call::compareWithFiles})
     if (Failure failure = (call.*step)())
       return failure;
   if (options.benchmark)
