@@ -251,8 +251,17 @@ Error Runner::callByRunner() {
   if (sys::fs::exists(file))
     if (Error error = readSafetensors(file).moveInto(weights))
       return error;
-  Expected<std::vector<Array>> expected =
-      computeReference(flags.model, options.entry, inputs, weights);
+  std::string name = options.entry;
+  if (name.empty()) {
+    auto manifest = MemoryBuffer::getFile(temporary + "/model.json");
+    if (!manifest)
+      return fail("cannot read the manifest: " + manifest.getError().message());
+    Expected<LibraryInfo> info = readManifest((*manifest)->getBuffer());
+    if (!info)
+      return info.takeError();
+    name = info->functions.front().name;
+  }
+  Expected<std::vector<Array>> expected = computeReference(flags.model, name, inputs, weights);
   if (!expected)
     return expected.takeError();
   if (results.size() != expected->size())

@@ -436,15 +436,16 @@ SmallVector<Value> Lowering::finishTiles(OpBuilder &b, Origin origin, Value row,
     int64_t index = i / width * tile.rows * width * lanes + i % width * lanes;
     tile.createStore(b, loc, sums, buffer, constant(b, index), constant(b, width * lanes));
   }
+  int64_t height = std::gcd(rows, block.rows);
   return createLoop(
-      b, loc, b.getIndexAttr(0), b.getIndexAttr(rows), block.rows, carried,
+      b, loc, b.getIndexAttr(0), b.getIndexAttr(rows), height, carried,
       [&](OpBuilder &inner, Value first, ValueRange values) {
         Origin at = advance(inner, origin, m, first);
         SmallVector<Value> rowNumbers =
-            numberRows(inner, arith::AddIOp::create(inner, loc, row, first), block.rows);
+            numberRows(inner, arith::AddIOp::create(inner, loc, row, first), height);
         Value index = arith::MulIOp::create(inner, loc, first, constant(inner, width * lanes));
         SmallVector<Value> sums;
-        for (int64_t i = 0; i < block.rows * width; ++i) {
+        for (int64_t i = 0; i < height * width; ++i) {
           Value sum = vector::LoadOp::create(
               inner, loc, VectorType::get(lanes, sumType), buffer,
               arith::AddIOp::create(inner, loc, index, constant(inner, i * lanes)).getResult());
