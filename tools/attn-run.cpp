@@ -236,43 +236,41 @@ Error Runner::callByRunner() {
   if (!flags.reference)
     return Error::success();
 
-  auto readArrays = [](StringRef folder, std::vector<Array> &arrays) -> Error {
-    for (std::string path; sys::fs::exists(path = (folder + "/" + Twine(arrays.size()) + ".npy").str());)
-      if (Error error = toError(readNpy(path, arrays.emplace_back())))
+  auto manifest = MemoryBuffer::getFile(temporary + "/model.json");
+  if (!manifest)
+    return fail("cannot read the manifest: " + manifest.getError().message());
+  Expected<LibraryInfo> info = readManifest((*manifest)->getBuffer());
+  if (!info)
+    return info.takeError();
+  auto function = find_if(info->functions, [&](const FunctionInfo &each) {
+    return options.entry.empty() || each.name == options.entry;
+  });
+  auto readArrays = [](StringRef folder, size_t count, std::vector<Array> &arrays) -> Error {
+    for (size_t i = 0; i < count; ++i)
+      if (Error error = toError(
+              readNpy((folder + "/" + Twine(i) + ".npy").str(), arrays.emplace_back())))
         return error;
     return Error::success();
   };
   std::vector<Array> inputs, results;
-  if (Error error = readArrays(options.inputDir, inputs))
-    return error;
-  if (Error error = readArrays(options.outputDir, results))
+  if (Error error = readArrays(options.inputDir, function->inputs.size(), inputs))
     return error;
   std::string file = options.weights.empty() ? temporary + "/model.safetensors" : options.weights;
   if (sys::fs::exists(file))
     if (Error error = readSafetensors(file).moveInto(weights))
       return error;
-  std::string name = options.entry;
-  if (name.empty()) {
-    auto manifest = MemoryBuffer::getFile(temporary + "/model.json");
-    if (!manifest)
-      return fail("cannot read the manifest: " + manifest.getError().message());
-    Expected<LibraryInfo> info = readManifest((*manifest)->getBuffer());
-    if (!info)
-      return info.takeError();
-    name = info->functions.front().name;
-  }
-  Expected<std::vector<Array>> expected = computeReference(flags.model, name, inputs, weights);
+  Expected<std::vector<Array>> expected =
+      computeReference(flags.model, function->name, inputs, weights);
   if (!expected)
     return expected.takeError();
-  if (results.size() != expected->size())
-    return fail("expected " + Twine(expected->size()) + " results of the command of --runner, got " +
-                Twine(results.size()));
-  double error;
+  if (Error error = readArrays(options.outputDir, expected->size(), results))
+    return error;
+  double difference;
   for (auto [i, result, want] : enumerate(results, *expected))
-    if (Error failure = toError(compareArrays(result, "output " + std::to_string(i), want,
+    if (Error error = toError(compareArrays(result, "output " + std::to_string(i), want,
                                               "the reference", options.getTolerance(result),
-                                              !options.json, error)))
-      return failure;
+                                              !options.json, difference)))
+      return error;
   return Error::success();
 }
 

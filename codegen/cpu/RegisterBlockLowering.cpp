@@ -274,7 +274,8 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   if (epilogue)
     carried = epilogue->begin(b, columns);
   OpFoldResult size = roles.m ? sizes[*roles.m] : b.getIndexAttr(1), begin = b.getIndexAttr(0);
-  if (tileRows && !columns.back().mask)
+  int64_t tallest = roles.m ? block.rows : 1;
+  if (tileRows && !columns.back().mask) {
     for (int64_t height : {tileRows, instruction.tile->rows}) {
       OpFoldResult end = roundDown(b, loc, size, height);
       carried = createLoop(b, loc, begin, end, height, carried,
@@ -286,7 +287,10 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
       if (height == instruction.tile->rows)
         break;
     }
-  SmallVector<int64_t> heights = {roles.m ? block.rows : 1};
+    // Fewer rows are left than a tile has.
+    tallest = std::min(tallest, std::max<int64_t>(1, instruction.tile->rows / 2));
+  }
+  SmallVector<int64_t> heights = {tallest};
   if (std::optional<int64_t> rowCount = getConstantIntValue(size))
     heights.push_back(*rowCount % heights.front());
   else

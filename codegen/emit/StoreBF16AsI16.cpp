@@ -8,9 +8,9 @@
 //   %x = llvm.load %p : !llvm.ptr -> i16
 //   %bits = llvm.bitcast %x : i16 to i16        (folds)
 //
-// After the stage vectorize there is no arithmetic on bf16, only moves of bf16 and intrinsics that take bf16. For a
-// move, LLVM may still call a library function that converts to f32 and back, but kernels must not have undefined
-// symbols. Intrinsics keep the type bf16: the pass casts their operands and results.
+// After the stage vectorize there is no arithmetic on bf16, only moves of bf16, and intrinsics and conversions for which
+// the CPU has instructions. For a move, LLVM may still call a library function that converts to f32 and back, but kernels
+// must not have undefined symbols. Intrinsics and conversions keep the type bf16: the pass casts their operands and results.
 // Test: test/codegen/emit/store-bf16-as-i16.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -32,16 +32,18 @@ using namespace mlir;
 namespace {
 struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
   void runOnOperation() override {
-    SmallVector<std::pair<OpOperand *, Type>> ofIntrinsics;
-    SmallVector<std::pair<OpResult, Type>> fromIntrinsics;
+    SmallVector<std::pair<OpOperand *, Type>> ofInstructions;
+    SmallVector<std::pair<OpResult, Type>> fromInstructions;
     auto hasBF16 = [](Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); };
-    getOperation().walk([&](LLVM::CallIntrinsicOp op) {
+    getOperation().walk([&](Operation *op) {
+      if (!isa<LLVM::CallIntrinsicOp, LLVM::FPTruncOp>(op))
+        return;
       for (OpOperand &operand : op->getOpOperands())
         if (hasBF16(operand.get()))
-          ofIntrinsics.push_back({&operand, operand.get().getType()});
+          ofInstructions.push_back({&operand, operand.get().getType()});
       for (OpResult result : op->getResults())
         if (hasBF16(result))
-          fromIntrinsics.push_back({result, result.getType()});
+          fromInstructions.push_back({result, result.getType()});
     });
 
     Type i16 = IntegerType::get(&getContext(), 16);
@@ -59,12 +61,12 @@ struct StoreBF16AsI16 : attn::impl::StoreBF16AsI16Base<StoreBF16AsI16> {
     });
     replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false, /*replaceTypes=*/true);
-    for (auto [operand, type] : ofIntrinsics) {
+    for (auto [operand, type] : ofInstructions) {
       OpBuilder builder(operand->getOwner());
       operand->set(
           LLVM::BitcastOp::create(builder, operand->getOwner()->getLoc(), type, operand->get()));
     }
-    for (auto [result, type] : fromIntrinsics) {
+    for (auto [result, type] : fromInstructions) {
       OpBuilder builder(&getContext());
       builder.setInsertionPointAfter(result.getOwner());
       Type stored = result.getType();

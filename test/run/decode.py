@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 
-from levels import find_levels
+from levels import RUN, find_levels
 
 TOLERANCE = {"f32": 2e-6, "f16": 2e-3, "bf16": 1.5e-2}
 
@@ -54,7 +54,7 @@ def run(folder, levels, name, text, tolerance, options):
     for level in levels:
         outputs = []
         for threads in (1, 3):
-            result = subprocess.run(["attn-run", path, "--reference", f"--level={level}", f"--tolerance={tolerance}",
+            result = subprocess.run([*RUN, path, "--reference", f"--level={level}", f"--tolerance={tolerance}",
                                      f"--threads={threads}", f"--output-dir={folder}", *options],
                                     capture_output=True, text=True)
             if result.returncode:

@@ -6,7 +6,7 @@ up to the rounding of their type.
 """
 import pathlib, subprocess, sys
 
-from levels import find_levels
+from levels import NO_PAIRS, PAIRS, RUN, find_levels
 
 TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-12}
 
@@ -131,7 +131,7 @@ def run(folder, name, text, tolerance, levels=None, options=()):
     path = folder / f"{name}.mlir"
     path.write_text(text)
     for level in levels or LEVELS:
-        result = subprocess.run(["attn-run", path, "--reference", f"--level={level}", f"--tolerance={tolerance}", *options],
+        result = subprocess.run([*RUN, path, "--reference", f"--level={level}", f"--tolerance={tolerance}", *options],
                                 capture_output=True, text=True)
         if result.returncode and "expected a level that this CPU runs" in result.stderr:
             continue
@@ -179,14 +179,14 @@ for rows in (5, 6, 7):
     for k in (135, "?"):
         text = with_plan(ATTENTION.format(t="bf16", q=35, k=k, d=12, e=7, mask="", score=""), rows, group=2)
         for keys in (135, 136, 142) if k == "?" else (135,):
-            run(folder, f"attention-groups-{rows}-{k == '?'}-{keys}", text, TOLERANCE["bf16"] / 2, ["x86-64-v4-bf16"],
+            run(folder, f"attention-groups-{rows}-{k == '?'}-{keys}", text, TOLERANCE["bf16"] / 2, [PAIRS],
                 [f"--dim=k.1={keys}"] if k == "?" else [])
 for t in ("f16", "bf16"):
     run(folder, f"exp-{t}", EXP.format(t=t), TOLERANCE[t])
     run(folder, f"bias-{t}", BIAS.format(t=t), TOLERANCE["f32"])
 # With --compute=bf16, products of f32 may round their factors to bf16. Levels without instructions for bf16 do not
 # round.
-for level, tolerance in [("x86-64-v4-bf16", TOLERANCE["bf16"] / 2), ("x86-64-v4", TOLERANCE["f32"]), ("x86-64-v3", TOLERANCE["f32"])]:
+for level, tolerance in [(PAIRS, TOLERANCE["bf16"] / 2), *((level, TOLERANCE["f32"]) for level in NO_PAIRS)]:
     for mask, score in [("", ""), ("mask(#attn.window<left = 40, right = 9>)", REGION)]:
         for q, k, d, e in [(50, 129, 8, 6), (3, 131, 8, 5), (130, 260, 64, 64), (50, 129, 7, 6)]:
             text = ATTENTION.format(t="f32", q=q, k=k, d=d, e=e, mask=mask, score=score.format(t="f32"))

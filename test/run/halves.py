@@ -4,7 +4,7 @@ f16 and bf16 must convert to the equal f32. f32 must convert to the nearest f16 
 """
 import pathlib, struct, subprocess, sys
 
-from levels import find_levels
+from levels import RUN, find_levels
 
 MODULE = """
 func.func @f(%x: tensor<{n}x{t}>) -> tensor<{n}x{other}> {{
@@ -36,7 +36,7 @@ def convert(folder, t, other, cast, values, level):
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({len(values)},), }}\n".encode()
     data = struct.pack(f"<{len(values)}{letter}", *values)
     source.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
-    command = ["attn-run", model, f"--input={source}", f"--level={level}", f"--output-dir={folder}"]
+    command = [*RUN, model, f"--input={source}", f"--level={level}", f"--output-dir={folder}"]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode and "expected a level that this CPU runs" in run.stderr:
         return None

@@ -7,7 +7,7 @@ accumulators of a query are adjacent, and do not fill a vector.
 """
 import array, math, pathlib, random, struct, subprocess, sys
 
-from levels import find_levels
+from levels import RUN, find_levels
 
 MODULE = """func.func @merge(%ms: tensor<{N}x{Q}xf32>, %ls: tensor<{N}x{Q}xf32>, %as: tensor<{N}x{ACC}xf32>,
                  %m: tensor<{Q}xf32>, %l: tensor<{Q}xf32>, %a: tensor<{ACC}xf32>)
@@ -70,7 +70,7 @@ def compare(levels, n, queries, scale, rows):
     (folder / "merge.mlir").write_text(MODULE.format(N=n, Q=queries, ACC="x".join(map(str, shape)), scale=scale,
                                                      rows="rows" if rows else ""))
     for level in levels:
-        done = subprocess.run(["attn-run", folder / "merge.mlir", "--reference", "--tolerance=1e-6", f"--level={level}"]
+        done = subprocess.run([*RUN, folder / "merge.mlir", "--reference", "--tolerance=1e-6", f"--level={level}"]
                               + [f"--input={folder / str(i)}.npy" for i in range(6)], capture_output=True, text=True)
         if done.returncode and "a level that this CPU runs" not in done.stderr:
             sys.exit(f"{n} parts, {queries} queries, scale {scale}, rows {rows}, {level}: {done.stderr.strip()}")

@@ -8,6 +8,8 @@ by torch 2.15; the expected outputs come from running the module in float64.
 """
 import array, json, math, pathlib, re, struct, subprocess, sys, tempfile
 
+from levels import RUN, TARGETS
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -57,7 +59,7 @@ def run(*command):
 
 def check(case, folder):
     library = folder / f"{case.name}.so"
-    status, said = run("attnc", case / "model.pt2", "-o", library, "--require-fused", "--opt-report")
+    status, said = run("attnc", case / "model.pt2", "-o", library, TARGETS, "--require-fused", "--opt-report")
     if status:
         return [said]
     meta, problems = json.loads((case / "case.json").read_text()), [l for l in said.splitlines() if "extra work: " in l]
@@ -73,7 +75,7 @@ def check(case, folder):
             for workers in (1, 2, 7):
                 where = f"set {number}, {level}, {workers} workers"
                 out = folder / "out"
-                status, said = run("attn-run", library, *inputs, "--guard", "--output-dir", out, f"--level={level}", f"--threads={workers}")
+                status, said = run(*RUN, library, *inputs, "--guard", "--output-dir", out, f"--level={level}", f"--threads={workers}")
                 if status and "a level that this CPU runs" in said:
                     continue
                 if status:

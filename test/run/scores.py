@@ -5,6 +5,8 @@ The only error left is that of the softmax, so the tolerance is tight however la
 """
 import array, json, math, pathlib, random, struct, subprocess, sys
 
+from levels import RUN, TARGETS
+
 FLOAT_MAX = struct.unpack("f", b"\xff\xff\x7f\x7f")[0]
 MODULE = """func.func @forward(%q: tensor<{S}x{D}xf32> {{attn.name = "q"}}, %k: tensor<{K}x{D}xf32> {{attn.name = "k"}},
                    %v: tensor<{K}x4xf32> {{attn.name = "v"}}) -> (tensor<{S}x4xf32> {{attn.name = "out"}}) {{
@@ -53,14 +55,14 @@ def module(S, K, D, scale, cases):
         folder = pathlib.Path(sys.argv[1])
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "m.mlir").write_text(MODULE.format(S=S, K=K, D=D, scale=f"{scale:.9e}"))
-        subprocess.run(["attnc", folder / "m.mlir", "-o", folder / "m.so", f"--schedule={schedule}"], check=True)
+        subprocess.run(["attnc", folder / "m.mlir", "-o", folder / "m.so", TARGETS, f"--schedule={schedule}"], check=True)
         manifest = json.loads((folder / "m.json").read_text())
         LEVELS[:] = [level["level"] for level in manifest["functions"][0]["levels"]]
         for name, (q, k, v) in cases.items():
             for file, rows in zip(["q", "k", "v", "want"], [q, k, v, attend(q, k, v, scale)]):
                 save(folder / f"{file}.npy", rows)
             for level in LEVELS:
-                done = subprocess.run(["attn-run", folder / "m.so", f"--level={level}", "--tolerance=1e-6",
+                done = subprocess.run([*RUN, folder / "m.so", f"--level={level}", "--tolerance=1e-6",
                                        f"--expect={folder / 'want.npy'}"]
                                       + [f"--input={folder / n}.npy" for n in "qkv"], capture_output=True, text=True)
                 if done.returncode and "a level that this CPU runs" not in done.stderr:
@@ -105,13 +107,13 @@ def equal_keys(K, D):
   return %o : tensor<{S}x{K}xf32>
 }}
 """)
-    subprocess.run(["attnc", folder / "e.mlir", "-o", folder / "e.so", "--schedule=per-head"], check=True)
+    subprocess.run(["attnc", folder / "e.mlir", "-o", folder / "e.so", TARGETS, "--schedule=per-head"], check=True)
     few = [[rng.gauss(0, 1) for _ in range(D)] for _ in range(K // 4)]
     save(folder / "q.npy", [[rng.gauss(0, 3e4) for _ in range(D)] for _ in range(S)])
     save(folder / "k.npy", [few[k % len(few)] for k in range(K)])
     save(folder / "v.npy", [[float(k == e) for e in range(K)] for k in range(K)])
     for level in LEVELS:
-        done = subprocess.run(["attn-run", folder / "e.so", f"--level={level}", "--output-dir", folder]
+        done = subprocess.run([*RUN, folder / "e.so", f"--level={level}", "--output-dir", folder]
                               + [f"--input={folder / n}.npy" for n in "qkv"], capture_output=True, text=True)
         if "a level that this CPU runs" in done.stderr:
             continue
@@ -144,13 +146,13 @@ def returned_probabilities():
   return %o#1 : tensor<{S}x{K}xf32>
 }}
 """)
-    subprocess.run(["attnc", folder / "p.mlir", "-o", folder / "p.so", "--target=native", "--schedule=per-head"],
+    subprocess.run(["attnc", folder / "p.mlir", "-o", folder / "p.so", TARGETS, "--schedule=per-head"],
                    check=True)
     draw = lambda rows, size: [[rng.gauss(0, size) for _ in range(D)] for _ in range(rows)]
     few = draw(50, 1)
     save(folder / "q.npy", draw(S, 3e4))
     save(folder / "k.npy", few + few + few)
-    subprocess.run(["attn-run", folder / "p.so", f"--input={folder / 'q.npy'}", f"--input={folder / 'k.npy'}", "--output-dir",
+    subprocess.run([*RUN, folder / "p.so", f"--input={folder / 'q.npy'}", f"--input={folder / 'k.npy'}", "--output-dir",
                     folder], check=True, stdout=subprocess.DEVNULL)
     values = array.array("f", (folder / "0.npy").read_bytes()[-4 * S * K:])
     furthest = max(abs(sum(values[row * K:(row + 1) * K]) - 1) for row in range(S))

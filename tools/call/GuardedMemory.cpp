@@ -24,7 +24,7 @@ GuardedMemory::GuardedMemory(size_t bytes, Side side) : numBytes(bytes) {
   if (mapping == MAP_FAILED)
     return;
   char *pages = static_cast<char *>(mapping) + kGuard;
-  if (mprotect(pages, room, PROT_READ | PROT_WRITE))
+  if (room && mprotect(pages, room, PROT_READ | PROT_WRITE)) // QEMU refuses a length of 0
     munmap(mapping, room + 2 * kGuard);
   else
     first = side == Side::Start ? pages : pages + room - bytes;

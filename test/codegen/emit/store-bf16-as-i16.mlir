@@ -24,3 +24,14 @@ llvm.func @constants(%p: !llvm.ptr) {
   llvm.store %four, %q : vector<4xbf16>, !llvm.ptr
   llvm.return
 }
+
+// A conversion for which the CPU has an instruction keeps its type.
+// CHECK-LABEL: llvm.func @conversion(
+// CHECK: %[[rounded:.*]] = llvm.fptrunc %arg1 : vector<4xf32> to vector<4xbf16>
+// CHECK: %[[bits:.*]] = llvm.bitcast %[[rounded]] : vector<4xbf16> to vector<4xi16>
+// CHECK: llvm.store %[[bits]], %arg0
+llvm.func @conversion(%p: !llvm.ptr, %x: vector<4xf32>) {
+  %rounded = llvm.fptrunc %x : vector<4xf32> to vector<4xbf16>
+  llvm.store %rounded, %p : vector<4xbf16>, !llvm.ptr
+  llvm.return
+}
