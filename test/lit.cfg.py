@@ -13,7 +13,7 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attn_build_dir, "test")
 config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt", "Inputs", "upstream"]
 if not lit_config.params.get("full"):  # scripts/test full
-    config.excludes += ["differential-full.test"]
+    config.excludes += ["differential-full.test", "cases-full.test", "run-full.test"]
 
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "ASAN_OPTIONS"])
 llvm_config.use_default_substitutions()  # FileCheck, not, count
@@ -49,3 +49,10 @@ with open("/proc/cpuinfo") as cpus:
         config.available_features.add("tiles")
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-g++", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")
+    # scripts of run/ compile for AArch64 and run attn-call in QEMU.
+    call = os.path.join(config.attn_build_dir, "test", "aarch64", "attn-call")
+    config.substitutions.append(("%aarch64", f"env ATTN_TEST_ARCHITECTURE=aarch64 'ATTN_TEST_RUNNER=qemu-aarch64 {call}'"))
+    # A folder with Debian's Python and NumPy for AArch64: scripts/test --aarch64 DIR
+    if root := lit_config.params.get("aarch64"):
+        config.available_features.add("aarch64-python")
+        config.substitutions.append(("%emulated_python", os.path.join(root, "python")))

@@ -59,6 +59,8 @@ def make_draw(seed, index, features=None):
     draw.schedule = rng.choice(SCHEDULES)
     draw.maps_weights = bool(draw.weights) and rng.random() < 0.3
     draw.target = rng.choice(TARGETS) if options.models else "all"
+    if options.target:
+        draw.target = options.target
     draw.as_text = options.models and rng.random() < 0.5
     return draw
 
@@ -257,6 +259,7 @@ parser.add_argument("--features", type=lambda text: text.split(","), help="the d
 parser.add_argument("--first", type=int, default=0, help="the index of the first draw")
 parser.add_argument("--keep", type=pathlib.Path, help="the folder in which the files of a single draw are kept")
 parser.add_argument("--jobs", type=int, default=1, help="the number of draws that run at once")
+parser.add_argument("--target", help="attnc's --target for every module")
 parser.add_argument("--runtime", type=pathlib.Path, help="libattn.so; by default the one beside attnc")
 options = parser.parse_args()
 if options.keep and options.only is None and options.draws > 1:

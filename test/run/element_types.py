@@ -1,10 +1,10 @@
-"""element_types.py FOLDER: checks a product, a sum, a view and a conversion of every element type at every ISA level,
-and attentions of half precision.
+"""element_types.py FOLDER [STEP]: checks a product, a sum, a view and a conversion of every element type at every ISA
+level, and attentions of half precision. With STEP, it checks every STEP-th problem.
 
 The reference is that of attn-run, which evaluates op by op in float64. Results of float types must equal the reference
 up to the rounding of their type.
 """
-import pathlib, subprocess, sys
+import itertools, pathlib, subprocess, sys
 
 from levels import NO_PAIRS, PAIRS, RUN, find_levels
 
@@ -128,6 +128,8 @@ def with_plan(attention, rows, group):
 
 
 def run(folder, name, text, tolerance, levels=None, options=()):
+    if next(numbers) % STEP:
+        return
     path = folder / f"{name}.mlir"
     path.write_text(text)
     for level in levels or LEVELS:
@@ -139,7 +141,8 @@ def run(folder, name, text, tolerance, levels=None, options=()):
         print(name, level)
 
 
-folder = pathlib.Path(sys.argv[1])
+folder, STEP = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+numbers = itertools.count()
 LEVELS = find_levels(folder)
 for t, other, cast in CONVERSIONS:
     text = CONTRACT.format(t=t, other=other, cast=cast, zero="0" if t[0] == "i" else "0.0")
