@@ -16,7 +16,7 @@ extern const CpuTarget aarch64_fp16_bf16;
 const CpuTarget aarch64_fp16_bf16(
     /*level=*/"aarch64-fp16-bf16",
     /*triple=*/"aarch64-unknown-linux-gnu",
-    /*cpu=*/"generic",
+    /*cpu=*/"cortex-a72",
     /*features=*/kFeatures,
     // The numbers are those of aarch64, so that a graph without f16 and bf16 needs one of the two levels only.
     /*vector=*/128,
