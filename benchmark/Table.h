@@ -22,7 +22,7 @@ namespace attn::bench {
 /// Rows of Google Benchmark, and the CPU and threads that they are measured on.
 class Table {
 public:
-  /// `pool` may be null. A row has `numSamples` samples.
+  /// With a null `pool`, a row runs on one thread. A row has `numSamples` samples.
   Table(const CpuTarget &cpu, attn_pool *pool, int64_t numSamples)
       : cpu(cpu), pool(pool), numSamples(numSamples), probe(cpu.vector / 32, pool) {}
 
@@ -33,9 +33,9 @@ public:
   /// Adds two rows, one for attn and one for OpenBLAS. With more than one thread, adds only the row for attn.
   void add(Case added);
 
+  using Row = ::benchmark::State;
   /// Adds a row. `fill` measures and reports it, by the functions below. An error of `fill` ends the row,
   /// and makes the program fail at the end.
-  using Row = ::benchmark::State;
   void addRow(const std::string &name, std::function<llvm::Error(Row &)> fill);
 
   /// Compiles a case. Its result must agree with that of OpenBLAS. For `twin`, see Kernel.h.
@@ -67,8 +67,8 @@ private:
   std::vector<float> result; ///< output of OpenBLAS
 };
 
-/// The main function of every program. It measures the rows that `run` adds to a table. A row has
-/// `numSamples` samples unless the user sets another number.
+/// The main function of the programs that compile kernels. It parses the flags and calls `run` with a table, to which
+/// `run` adds rows before it calls measure(). A row has `numSamples` samples unless the user sets another number.
 int benchMain(int argc, char **argv, llvm::function_ref<llvm::Error(Table &)> run,
               int64_t numSamples = 20);
 

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Measures x W^T + b with W packed before the call: the products around attention in a layer.
+// Measures x W^T + b, the products around attention in a layer. attn packs W before the call; OpenBLAS gets W as it is.
 //
 //===----------------------------------------------------------------------===//
 

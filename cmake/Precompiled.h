@@ -1,4 +1,5 @@
-// The MLIR headers that most of attn's files include. Only headers of LLVM belong here.
+// Headers of MLIR that many of attn's files include, or that are slow to compile. Headers of attn do not belong here: a
+// change of one of them would compile every file again.
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

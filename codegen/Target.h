@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// An ISA level ("level" for short) is a set of instructions of an architecture, such as x86-64-v3. Each level is one
-// description in the folder of its family, such as codegen/cpu/targets/. Passes read the properties of a level only
-// from its attribute, which has the interfaces of dialect/Target.td.
+// An ISA level ("level" for short) is a set of instructions of an architecture, such as x86-64-v3. Each level has one
+// description, a file in the folder of its family, such as codegen/cpu/targets/. Until the stage emit, passes read the
+// properties of a level only from its attribute. dialect/Target.td names the interfaces of these attributes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@ namespace attn {
 
 /// A level that users can select.
 struct Target {
-  /// The name in --target, in --level and in the tables of a library.
+  /// The name that users pass to --target and --level, and that a compiled library lists.
   llvm::StringLiteral level;
-  /// The target triple of the code: that of the library, or that of a GPU.
+  /// The target triple of the code. That of a level of CPUs is also the triple of the compiled library.
   llvm::StringLiteral triple;
   /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of
   /// them cannot run the code.
@@ -39,11 +39,11 @@ struct Target {
   bool runsHere() const;
 };
 
-/// Levels that share an attribute and its interfaces.
+/// Levels whose attributes have one class, such as CpuAttr, and therefore the same interfaces.
 struct TargetFamily {
-  /// Within an architecture, the best level comes first.
+  /// Within an architecture, better levels come first.
   llvm::ArrayRef<const Target *> targets;
-  /// Registers the attribute and its interfaces.
+  /// Registers the interfaces of the attributes, and their dialect if that is not attn's own.
   void (*registerInterfaces)(mlir::DialectRegistry &registry);
   /// Adds the passes of the family to the end of a stage (CodegenInterface::addPasses).
   void (*addPasses)(llvm::StringRef stage, mlir::OpPassManager &manager);
@@ -55,19 +55,20 @@ llvm::ArrayRef<const TargetFamily *> getFamilies();
 /// Adds a family. Must be called before the first context is created.
 void addFamily(const TargetFamily &family);
 
-/// Registers the attributes of all families, and their interfaces, in `registry`.
+/// Calls registerInterfaces() of all families.
 void registerTargets(mlir::DialectRegistry &registry);
 
 /// The levels of all families.
 llvm::SmallVector<const Target *> getTargets();
 
-/// The target named `level` of `targets`, or an error that lists their levels.
+/// The target in `targets` whose level is `level`, or an error that lists the levels of all `targets`.
 llvm::Expected<const Target *> lookupTarget(llvm::ArrayRef<const Target *> targets,
                                             llvm::StringRef level);
 
 /// Parses a list such as "x86-64,x86-64-v3". "native" means the best level that this CPU runs, "all" means every level
-/// of this CPU's architecture, and "all:x86_64" means every level of the architecture that target triples name x86_64.
-/// The result holds each level once, best first.
+/// of this CPU's architecture, and "all:x86_64" means every level of the architecture x86_64, which is named as in a
+/// target triple. The result holds each level once: levels of CPUs, which must be of one architecture, before levels of
+/// GPUs, and better levels first.
 llvm::Expected<llvm::SmallVector<const Target *>> parseTargets(llvm::StringRef list);
 
 } // namespace attn

@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// A pass on the module of a level: runs the passes that its target adds to the end of `stage`.
+/// Creates a pass on the module of a level. It runs the passes that the target attribute of the module adds to the end of
+/// `stage` (CodegenInterface::addPasses). On the command line, an option of the pass sets the stage.
 std::unique_ptr<mlir::Pass> createTargetPasses(llvm::StringRef stage = "");
 
 } // namespace attn

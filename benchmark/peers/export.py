@@ -1,9 +1,9 @@
-"""Writes the files that the runtimes need for a row: export.py ROW FOLDER writes to FOLDER
+"""Exports a row of rows.py, and computes its expected result. `export.py ROW FOLDER` writes these files to FOLDER:
 
     expected.npy    the result in float64, which PyTorch computes
     input0.npy ...  the inputs of the module
     model.onnx      the module, by torch.onnx.export, for ONNX Runtime
-    model.xml       the module, by openvino.convert_model
+    model.xml       the module, by openvino.convert_model, for OpenVINO, with its weights in model.bin
 
 If an export fails, its reason is in model.onnx.failed or model.xml.failed instead.
 """

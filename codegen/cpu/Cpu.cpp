@@ -26,13 +26,13 @@ extern const CpuTarget aarch64, aarch64_fp16_bf16;
 
 /// The levels, better ones first.
 static const Target *const kTargets[] = {
-    &targets::x86_64_amx,     // AVX-512, products of bf16 by tiles
-    &targets::x86_64_v4_bf16, // AVX-512, products of bf16 by pairs
-    &targets::x86_64_v4,      // AVX-512
-    &targets::x86_64_v3,      // AVX2
-    &targets::x86_64,         // SSE2
+    &targets::x86_64_amx,        // AVX-512, products of bf16 by tiles
+    &targets::x86_64_v4_bf16,    // AVX-512, products of bf16 by pairs
+    &targets::x86_64_v4,         // AVX-512
+    &targets::x86_64_v3,         // AVX2
+    &targets::x86_64,            // SSE2
     &targets::aarch64_fp16_bf16, // NEON, products of f16 and bf16
-    &targets::aarch64,        // NEON
+    &targets::aarch64,           // NEON
 };
 
 TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *context) {

@@ -4,18 +4,20 @@
 //
 //   %scratch = llvm.getelementptr %workspaces[%n] {attn.scratch} : (!llvm.ptr, i64) -> !llvm.ptr, i8
 //   %b = llvm.getelementptr %scratch[64] : (!llvm.ptr) -> !llvm.ptr, i8
-//   %x = llvm.load %scratch : !llvm.ptr -> f32
-//   llvm.store %x, %b : f32, !llvm.ptr
+//   %p = llvm.getelementptr %scratch[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+//   %q = llvm.getelementptr %b[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+//   %x = llvm.load %p : !llvm.ptr -> f32
+//   llvm.store %x, %q : f32, !llvm.ptr
 // ==>
-//   %x = llvm.load %scratch {alias_scopes = [#scratch_0], noalias_scopes = [#scratch_64]} : !llvm.ptr -> f32
-//   llvm.store %x, %b {alias_scopes = [#scratch_64], noalias_scopes = [#scratch_0]} : f32, !llvm.ptr
+//   %x = llvm.load %p {alias_scopes = [#scratch_0], noalias_scopes = [#scratch_64]} : !llvm.ptr -> f32
+//   llvm.store %x, %q {alias_scopes = [#scratch_64], noalias_scopes = [#scratch_0]} : f32, !llvm.ptr
 //
 // The temporaries of a task are disjoint parts of one workspace (attn-plan-workspace), but all their addresses have one
-// base pointer. LLVM would therefore assume that they overlap: it would neither keep a sum in a register nor vectorise
-// a loop that reads one temporary and writes another. The offset of a temporary identifies it, because
-// attn-plan-workspace uses no offset twice in a task. The pass does not change accesses at offsets that are not
-// constant, and accesses to elements of one byte, because the address of such an element may be computed like that of a
-// temporary.
+// base pointer. With variable indices, LLVM must therefore assume that they may overlap: it would neither keep a sum in
+// a register nor vectorise a loop that reads one temporary and writes another. The offset of a temporary identifies it,
+// because attn-plan-workspace uses no offset twice in a task. The pass leaves two kinds of accesses unchanged: accesses
+// to temporaries at offsets that are not constant, and accesses to elements of one byte. The GEP of such an element
+// looks like the GEP of a temporary, so its offset does not identify a temporary.
 // Test: test/codegen/emit/separate-scratch.mlir
 //
 //===----------------------------------------------------------------------===//

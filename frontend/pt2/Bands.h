@@ -1,4 +1,4 @@
-//===- Bands.h - buffers that hold a band of a matrix ------------*- C++ -*-===//
+//===- Bands.h - buffers with one value inside a diagonal band ---*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,7 +8,7 @@
 //   att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
 //
 // Such values are imported as a formula of row and column. From the formula, attn derives which pairs of query and key
-// the mask keeps, and code skips the tiles without a kept pair.
+// the mask keeps, and the compiled code skips the tiles without a kept pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,16 @@
 
 namespace attn::pt2 {
 
-/// A matrix in the last two dimensions of a tensor; all other dimensions have size 1. An element is `inside` if
-/// row - lower <= column <= row + upper, and `outside` otherwise.
+/// The values of a matrix that has one value inside a diagonal band and another outside. An element is `inside` if
+/// row - lower <= column <= row + upper, and `outside` otherwise. The matrix is in the last two dimensions of a tensor,
+/// whose other dimensions have size 1.
 struct Band {
   std::optional<int64_t> lower, upper; // a missing bound does not limit the band
   llvm::APInt inside, outside;         // the bits of the elements
 };
 
-/// The band with the elements `values`; none if `values` is not a band.
+/// The band with the elements `values`; none if `values` is not a band, or a band that no mask has: all elements equal, a
+/// single row or column, or bounded on both sides without element (0, 0).
 std::optional<Band> findBand(const NamedTensor &values);
 
 /// The only element of `values`, as a band without bounds; none if there are several.

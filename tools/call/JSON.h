@@ -16,8 +16,8 @@ namespace attn {
 /// `text` as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 std::string quoteJSON(const std::string &text);
 
-/// The shortest text that reads back as `number`, or "null" if `number` is not finite, because JSON has only finite
-/// numbers.
+/// `number` with the fewest digits, from 6 to 17, that read back as the same value; "null" if `number` is not finite,
+/// because JSON has only finite numbers.
 std::string toJSONNumber(double number);
 
 /// The names and JSON values of an object, in order.
