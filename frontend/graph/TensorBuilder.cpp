@@ -71,7 +71,15 @@ OpFoldResult TensorBuilder::sizeOf(const Size &size) {
     }
     sum = sum ? arith::AddIOp::create(*this, sum, product) : product;
   }
+  created.try_emplace(sum, size);
   return sum;
+}
+
+std::optional<Size> TensorBuilder::findSize(OpFoldResult value) const {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return Size(*constant);
+  auto found = created.find(cast<Value>(value));
+  return found == created.end() ? std::nullopt : std::optional(found->second);
 }
 
 Value TensorBuilder::indexOf(const Size &size) {

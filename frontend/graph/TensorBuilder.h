@@ -51,6 +51,8 @@ public:
   /// Computes a size from dimensions of function arguments. It never creates a tensor.dim of the result of another op,
   /// because that use would keep the op alive after it is fused into its consumers.
   mlir::OpFoldResult sizeOf(const Size &size);
+  /// The size from which sizeOf() created `value`, or that `value` is as a constant; none if it is another value.
+  std::optional<Size> findSize(mlir::OpFoldResult value) const;
   mlir::Value indexOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
 
@@ -130,6 +132,7 @@ private:
   llvm::StringMap<std::pair<mlir::Value, int64_t>> symbols;
   llvm::StringMap<mlir::Value> symbolValues;
   std::vector<std::pair<Size, int64_t>> assumed;
+  llvm::DenseMap<mlir::Value, Size> created;
 };
 
 } // namespace attn::graph

@@ -3,7 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Indices are data, so they may have any value. If an index is an argument of the user, or such an argument plus
-// constants and positions, the argument gets a bound, which the runtime checks before a call stores anything. Any other
+// constants and positions, the argument gets a bound, which the runtime checks before a call stores anything. If the
+// indices are positions, as those of a table of positions are, the sizes of a call must keep them in bounds. Any other
 // index, such as an element of a part of an argument, is clamped to the nearest valid index, so that every access is in
 // bounds.
 //
@@ -129,9 +130,92 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
       .Default(std::nullopt);
 }
 
-/// If `index` is a function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that
-/// keeps `index` in [0, size).
-static LogicalResult boundArgument(Call &call, const Tensor &index, const Size &size) {
+namespace {
+/// Integers of which `first` is the least and `last` the greatest.
+struct Positions {
+  Size first, last;
+
+  bool isSingle() const { return first == last; }
+};
+} // namespace
+
+static std::optional<Positions> combine(const std::optional<Positions> &a,
+                                        const std::optional<Positions> &b,
+                                        std::optional<Size> (*function)(const Size &,
+                                                                        const Size &)) {
+  if (!a || !b || (!a->isSingle() && !b->isSingle()))
+    return std::nullopt;
+  std::optional<Size> first = function(a->first, b->first), last = function(a->last, b->last);
+  return first && last ? std::optional(Positions{*first, *last}) : std::nullopt;
+}
+
+/// Returns the elements of a tensor, or of a scalar in the body of an op that computes them, if they are positions in one
+/// dimension, plus or times numbers: torch.arange(S) has the elements 0 to S - 1. Follows at most `depth` producers.
+static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value, int depth = 12) {
+  if (depth-- == 0)
+    return std::nullopt;
+  if (value.getType().isIndex())
+    if (std::optional<Size> size = b.findSize(value))
+      return Positions{*size, *size};
+  IntegerAttr constant;
+  if (matchPattern(value, m_Constant(&constant))) {
+    Size number(constant.getValue().getSExtValue());
+    return Positions{number, number};
+  }
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto op = dyn_cast<linalg::LinalgOp>(argument.getOwner()->getParentOp());
+    if (!op)
+      return std::nullopt;
+    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+    bool readsAll =
+        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
+    return readsAll ? positionsOf(b, operand.get(), depth) : std::nullopt;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
+               ? positionsOf(b, linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
+               : std::nullopt;
+  auto operand = [&](unsigned i) { return positionsOf(b, op->getOperand(i), depth); };
+  return llvm::TypeSwitch<Operation *, std::optional<Positions>>(op)
+      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
+            arith::ExtSIOp>([&](Operation *) { return operand(0); })
+      .Case([&](arith::AddIOp) { return combine(operand(0), operand(1), add); })
+      .Case([&](arith::SubIOp) -> std::optional<Positions> {
+        std::optional<Positions> subtrahend = operand(1);
+        return subtrahend && subtrahend->isSingle() ? combine(operand(0), subtrahend, subtract)
+                                                    : std::nullopt;
+      })
+      .Case([&](arith::MulIOp) -> std::optional<Positions> {
+        std::optional<Positions> factor = operand(1);
+        return factor && factor->isSingle() && factor->first.isNonNegative()
+                   ? combine(operand(0), factor, multiply)
+                   : std::nullopt;
+      })
+      .Case([&](linalg::IndexOp index) -> std::optional<Positions> {
+        auto loops = cast<linalg::LinalgOp>(index->getParentOp());
+        OpOperand *init = loops.getDpsInitOperand(0);
+        auto empty = init->get().getDefiningOp<tensor::EmptyOp>();
+        std::optional<unsigned> dim = loops.getMatchingIndexingMap(init).getResultPosition(
+            getAffineDimExpr(index.getDim(), index.getContext()));
+        if (!empty || !dim)
+          return std::nullopt;
+        std::optional<Size> size = b.findSize(empty.getMixedSizes()[*dim]);
+        std::optional<Size> last = size ? subtract(*size, Size(1)) : std::nullopt;
+        return last ? std::optional(Positions{Size(0), *last}) : std::nullopt;
+      })
+      .Default(std::nullopt);
+}
+
+/// If the elements of `index` are positions, requires of the sizes of a call that they are below `size`. If `index` is a
+/// function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index` in
+/// [0, size).
+static LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size) {
+  if (std::optional<Positions> positions = positionsOf(call.b, index.value))
+    if (std::optional<Size> count = add(positions->last, Size(1))) {
+      call.requireAtMost(*count, size);
+      return failure(call.failed());
+    }
   std::optional<int64_t> count = size.constant();
   std::optional<Interval> interval = intervalOf(index.value);
   if (!count || *count == 0 || !interval || !interval->argument || interval->least < 0)
@@ -168,7 +252,7 @@ static LogicalResult embedding(Call &call) {
   if (weight.rank() != 2)
     return call.error() << "expected a table of rank 2, got " << str(weight.sizes);
   if (failed(checkIndexed(call, indices, weight.sizes[0])) ||
-      failed(boundArgument(call, indices, weight.sizes[0])))
+      failed(boundIndex(call, indices, weight.sizes[0])))
     return failure();
   Sizes sizes = indices.sizes;
   sizes.push_back(weight.sizes[1]);
@@ -204,7 +288,7 @@ static LogicalResult indexSelect(Call &call) {
     return failure();
   if (index.rank() != 1)
     return call.error() << "expected indices of rank 1, got " << str(index.sizes);
-  if (failed(boundArgument(call, index, self.sizes[dim])))
+  if (failed(boundIndex(call, index, self.sizes[dim])))
     return failure();
   Sizes sizes = self.sizes;
   sizes[dim] = index.sizes[0];
@@ -226,7 +310,7 @@ static LogicalResult gather(Call &call) {
   for (int64_t i = 0; i < self.rank(); ++i)
     if (i != dim)
       call.requireAtMost(index.sizes[i], self.sizes[i]);
-  if (call.failed() || failed(boundArgument(call, index, self.sizes[dim])))
+  if (call.failed() || failed(boundIndex(call, index, self.sizes[dim])))
     return failure();
   return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
 }
@@ -258,7 +342,7 @@ static LogicalResult takeAlongDim(Call &call) {
   if (!sizes || index.rank() != self.rank())
     return call.error() << "expected indices that broadcast with the tensor, got "
                         << str(index.sizes) << " and " << str(self.sizes);
-  if (failed(boundArgument(call, index, self.sizes[dim])))
+  if (failed(boundIndex(call, index, self.sizes[dim])))
     return failure();
   ofSelf = ofIndex = *sizes;
   ofSelf[dim] = self.sizes[dim];
@@ -488,7 +572,7 @@ static LogicalResult indexPut(Call &call) {
                         << str(values.sizes);
   // torch counts a negative index from the end, but the bound rejects negative indices in an argument.
   for (auto [operand, dim] : llvm::zip_equal(indices->operands, indices->dims))
-    if (failed(boundArgument(call, operand.tensor, self.sizes[dim])))
+    if (failed(boundIndex(call, operand.tensor, self.sizes[dim])))
       return failure();
   FailureOr<Tensor> written = writeAt(
       call, self, *indices, call.b.broadcastTo(values, indices->sizes), /*wraps=*/true, adds);
@@ -500,7 +584,7 @@ static LogicalResult indexPut(Call &call) {
 static FailureOr<Indices> readIndicesAlong(Call &call, const Tensor &self, const Tensor &index,
                                            int64_t dim, ArrayRef<Size> sizes, AffineMap map) {
   if (failed(checkIndexed(call, index, self.sizes[dim])) ||
-      failed(boundArgument(call, index, self.sizes[dim])))
+      failed(boundIndex(call, index, self.sizes[dim])))
     return failure();
   Indices indices;
   indices.dims = {dim};
@@ -638,7 +722,7 @@ static LogicalResult oneHot(Call &call) {
   Tensor index = call.tensor("self");
   Size count = call.integer("num_classes");
   if (call.failed() || failed(checkIndexed(call, index, count)) ||
-      failed(boundArgument(call, index, count)))
+      failed(boundIndex(call, index, count)))
     return failure();
   TensorBuilder &b = call.b;
   Sizes sizes = index.sizes;
