@@ -53,10 +53,14 @@ def export(module, args, kwargs, dynamic):
         if tensor.is_meta:
             raise error(f"expected weights with elements, got '{name}' on the device meta", "DEVICE")
     convention = Convention(module.forward, args, kwargs)
+    # torch.export takes arguments that are one tensor for one argument. A kernel takes contiguous arrays.
+    example_args, example_kwargs = torch.utils._pytree.tree_map_only(
+        torch.Tensor, lambda tensor: tensor.detach().clone(memory_format=torch.contiguous_format),
+        (convention.args, convention.kwargs))
     shapes = _dimensions(dynamic, convention) if dynamic else None
     try:
         with torch.no_grad():
-            program = torch.export.export(module, convention.args, convention.kwargs, dynamic_shapes=shapes)
+            program = torch.export.export(module, example_args, example_kwargs, dynamic_shapes=shapes)
     except Exception as reason:
         raise error(f"torch.export cannot export {type(module).__name__}: {reason}", "COMPILE") from reason
     convention.set_results(program)
@@ -117,6 +121,11 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
         torch = sys.modules.get("torch")
         if torch and isinstance(model, torch.export.ExportedProgram):
             module, program, convention = None, model, None
+            tensors = [leaf for leaf in torch.utils._pytree.tree_leaves(program.example_inputs) if isinstance(leaf, torch.Tensor)]
+            if len(set(map(id, tensors))) < len(tensors):
+                raise error("compile: expected a program that was exported with a different tensor for each argument, got one "
+                            "tensor for several, which torch.export takes for one argument; export again with copies "
+                            "(x.clone())")
         elif torch and isinstance(model, torch.nn.Module):
             program, convention = export(model, tuple(args), kwargs, dynamic)
             module = model
@@ -136,13 +145,13 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
             kernel._load_weights(pathlib.Path(kernel.path).with_suffix(".safetensors"))
     else:
         kernel._convention = convention
-        if convention and ("complex", None) in convention.results:
+        if convention and not convention.is_plain(len(kernel._names)):
             kernel._is_plain = False
         # An input that the module writes to is not a buffer.
         kernel._buffer_names = [name for name in kernel._buffer_names if name in program.graph_signature.buffers]
-        source.changed_by_calls = set(kernel._buffer_names)
-        kernel.buffers  # copies the module's buffers as they are now
         weights = [argument["name"] for argument in kernel.signature["weights"]]
+        source.set_roles(weights, kernel._buffer_names)
+        kernel.buffers  # copies the module's buffers as they are now
         if weights:
             kernel._set_weights({name: plain(source.tensors()[name]) for name in weights})
     return kernel

@@ -51,6 +51,25 @@ def _order(value, like):
     return value
 
 
+def _is_same(value, other):
+    """Whether two values are equal constants, or containers of these. NaN is the same as NaN."""
+    if type(value) is type(other) and isinstance(value, (list, tuple)):
+        return len(value) == len(other) and all(map(_is_same, value, other))
+    return value is other or type(value) is type(other) and is_constant(value) and repr(value) == repr(other)
+
+
+def _describe(value):
+    """The value of a constant, or the kind of another value, for messages."""
+    if is_constant(value):
+        return repr(value)
+    if type(value) in (list, tuple, dict):
+        return {list: "a list", tuple: "a tuple", dict: "a dictionary"}[type(value)]
+    return "an array" if hasattr(value, "shape") else f"an object of type {type(value).__name__}"
+
+
+ARRAY = object()  # stands for an array among constants
+
+
 class Convention:
     """Converts the arguments of a module to the inputs of its kernel, and the kernel's outputs to the module's results.
 
@@ -63,8 +82,11 @@ class Convention:
         self.values = self.bind(args, kwargs)
         # torch.export gets the arguments as they are given here; others keep their defaults.
         self.given = [*self.bind(args, {}, partial=True), *kwargs]
-        leaves, self.in_spec = self._flatten(self.values)
-        self.constants = [leaf if is_constant(leaf) else _attn for leaf in leaves]  # _attn marks an array
+        self.parts = {}  # the names of the parts of each argument, their constant values, and the argument's structure
+        for name in self.given:
+            paths, spec = sys.modules["torch"].utils._pytree.tree_flatten_with_path(self.values[name])
+            self.parts[name] = ([name + sys.modules["torch"].utils._pytree.keystr(path) for path, _ in paths],
+                                [leaf if is_constant(leaf) else ARRAY for _, leaf in paths], spec)
         self.out_spec = None  # the structure of the results in torch.export, for outputs()
 
     def set_results(self, program):
@@ -95,32 +117,46 @@ class Convention:
                 values.update(values.pop(parameter.name, {}))
         return values
 
-    def _flatten(self, values):
-        return sys.modules["torch"].utils._pytree.tree_flatten([values.get(name) for name in self.given])
+    def is_plain(self, count):
+        """Whether a call with `count` arrays by position has these arrays as inputs, and returns its output as it is."""
+        arrays = [object() for _ in range(count)]
+        try:
+            return self.inputs(arrays, {}) == arrays and self.results == [("tensor", None)]
+        except _attn.Error:
+            return False
+
+    def _need(self, name, expected, values):
+        """Raises an error: the argument `name` is not the constant `expected`, or no array, as at compile time."""
+        what = "an array or a tensor" if expected is ARRAY else f"{expected!r}, the value at compile time"
+        got = f"got {_describe(values[name])}" if name in values else "but it is missing"
+        raise error(f"argument '{name}': expected {what}, {got}", "NULL" if expected is ARRAY else "VALUE")
 
     def inputs(self, args, kwargs):
         values = self.bind(args, kwargs)
-        for name in (values.keys() | self.values.keys()) - set(self.given):
-            default, value = self.values.get(name), values.get(name)
-            if value is not default and (not is_constant(value) or value != default):
-                raise error(f"expected {name}={default!r}, the value at compile time, got "
-                            + (repr(value) if is_constant(value) else "another value"), "VALUE")
-        leaves, spec = self._flatten(values)
-        if spec != self.in_spec:  # dictionaries may have another order
-            leaves, spec = self._flatten({name: _order(values.get(name), self.values[name]) for name in self.given})
-        if spec != self.in_spec:
-            what = f"with {len(self.constants)} parts, as at compile time, got {len(leaves)}" \
-                if len(leaves) != len(self.constants) else "of the structure that they had at compile time"
-            raise error(f"expected arguments {what}", "COUNT")
+        for name in values:
+            if name not in self.values:
+                raise error(f"argument '{name}': expected no such argument, as at compile time, got {_describe(values[name])}",
+                            "VALUE")
+            if name not in self.parts and not _is_same(values[name], self.values[name]):
+                self._need(name, self.values[name], values)
         inputs = []
-        for leaf, constant in zip(leaves, self.constants):
-            if constant is _attn:
-                if is_constant(leaf):
-                    raise error(f"expected an array, as at compile time, got {leaf!r}", "NULL")
-                inputs.append(leaf)
-            elif not is_constant(leaf) or repr(leaf) != repr(constant):  # NaN is not equal to itself
-                raise error(f"expected {constant!r}, the value at compile time, got "
-                            + (repr(leaf) if is_constant(leaf) else "an array"), "VALUE")
+        for name, (names, constants, expected) in self.parts.items():
+            if name not in values:
+                self._need(name, constants[0] if expected.is_leaf() else ARRAY, values)
+            leaves, spec = sys.modules["torch"].utils._pytree.tree_flatten(values[name])
+            if spec != expected:  # dictionaries may have another order
+                leaves, spec = sys.modules["torch"].utils._pytree.tree_flatten(_order(values[name], self.values[name]))
+            if spec != expected:
+                if expected.is_leaf():
+                    self._need(name, constants[0], values)
+                what = f"{len(names)} parts, as at compile time, got {len(leaves)}" if len(leaves) != len(names) \
+                    else "the structure that it had at compile time"
+                raise error(f"argument '{name}': expected {what}", "COUNT")
+            for part, leaf, constant in zip(names, leaves, constants):
+                if is_constant(leaf) == (constant is ARRAY) or constant is not ARRAY and not _is_same(leaf, constant):
+                    self._need(part, constant, {part: leaf})
+                if constant is ARRAY:
+                    inputs.append(leaf)
         return inputs
 
     def outputs(self, outputs):

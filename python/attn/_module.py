@@ -42,7 +42,9 @@ class Compiled(torch.nn.Module):
     def _update(self):
         versions = self._versions()
         if versions != self._packed:
-            self._kernel.load_state_dict(self.layer.state_dict())
+            # A state_dict lacks the buffers that are not persistent.
+            buffers = {name: tensor for name, tensor in self.layer.named_buffers() if name in self._kernel._source.tensors()}
+            self._kernel.load_state_dict({**buffers, **self.layer.state_dict()})
             self._packed = versions
         if self._kernel._buffer_names:  # so that calls change the layer's own buffers
             buffers = dict(self.layer.named_buffers())

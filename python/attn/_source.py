@@ -1,5 +1,6 @@
 """The model that a kernel was compiled from: a file, MLIR text, or a PyTorch module."""
 
+import hashlib
 import json
 import pathlib
 import re
@@ -166,11 +167,19 @@ class ModuleSource(Source):
         self.persistent = set(program.state_dict if module is None else module.state_dict())
         self.known = {}
         self.changed_by_calls = set()  # the names of the buffers that calls change
+        self.in_code = {}  # digests of the buffers and constants whose values may be part of the code
         self.remember({name: tensor for name, tensor in {**program.state_dict, **program.constants}.items()
                        if hasattr(tensor, "shape")})
 
     def tensors(self):
         return self.known
+
+    def set_roles(self, weights, changed_by_calls):
+        """Says which tensors are weights, and which ones calls change. The values of all others are part of the code."""
+        self.changed_by_calls = set(changed_by_calls)
+        parameters = set(self.program.graph_signature.parameters)
+        self.in_code = {name: _digest(tensor) for name, tensor in self.known.items()
+                        if name not in parameters and name not in weights and name not in changed_by_calls}
 
     def remember(self, tensors):
         self.known.update(tensors)
@@ -178,14 +187,10 @@ class ModuleSource(Source):
 
     def complete(self, tensors, wanted):
         """Returns the weights `wanted`. Raises an error if a buffer that is compiled into the code has another value now."""
-        torch = sys.modules["torch"]
         for name, tensor in tensors.items():
-            if name in wanted or name in self.changed_by_calls:
-                continue
-            known = self.known.get(name)
-            if known is None:
+            if name not in self.known:
                 raise error(f"load_state_dict: expected the names of this model's weights, got '{name}'", "NAME")
-            if tensor.shape != known.shape or not torch.equal(torch.as_tensor(tensor), known):
+            if name in self.in_code and _digest(sys.modules["torch"].as_tensor(tensor)) != self.in_code[name]:
                 raise error(f"load_state_dict: expected the buffer '{name}' as it was at compile time, because it is part of the"
                             " code; compile again for other values", "WEIGHTS")
         # Constants and buffers that are not persistent have no name in a state_dict.
@@ -224,8 +229,16 @@ class ModuleSource(Source):
         for name, tensor in sorted(self.known.items()):
             parts.append((name, str(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride())))
             if name not in parameters:
-                parts.append(plain(tensor).flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b"")
+                parts.append(_bytes(tensor))
         return parts
+
+
+def _bytes(tensor):
+    return plain(tensor).flatten().view(sys.modules["torch"].uint8).numpy().tobytes() if tensor.numel() else b""
+
+
+def _digest(tensor):
+    return str(tensor.dtype), tuple(tensor.shape), hashlib.sha256(_bytes(tensor)).digest()
 
 
 def version(tensor):

@@ -112,8 +112,8 @@ class Lifted(torch.nn.Module):
 class Graph:
     """A graph that is compiled to a kernel.
 
-    A call takes the inputs of the graph, including the weights. If the kernel does not support their sizes, the call
-    runs `graph` in PyTorch.
+    A call takes the inputs of the graph, including the weights. If the kernel does not support their sizes, or a buffer
+    that is part of the code has changed, the call runs `graph` in PyTorch.
     """
 
     def __init__(self, graph, fakes, values, is_weight):
@@ -138,14 +138,13 @@ class Graph:
     def __call__(self, *values):
         values = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
         versions = self._versions(values)
-        if versions != self.packed:
-            self.kernel.load_state_dict({f"weight{i}": values[i] for i in self.weights})
-            self.packed = versions
-        inputs = [values[i] if values[i].is_contiguous() else values[i].contiguous() for i in self.kept]
         try:
-            return self.kernel(*inputs)
+            if versions != self.packed:
+                self.kernel.load_state_dict({f"weight{i}": values[i] for i in self.weights})
+                self.packed = versions
+            return self.kernel(*[values[i].contiguous() for i in self.kept])
         except attn.Error as reason:
-            if reason.status != "SHAPE":
+            if reason.status not in ("SHAPE", "WEIGHTS"):
                 raise
             _report(f"left to PyTorch, for this call: {reason}")
             return self.graph(*values)

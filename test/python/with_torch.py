@@ -105,12 +105,89 @@ class Modules(Case):
             self.assertNear(got["both"][0], expected["both"][0])
             self.assertIsNone(got["both"][1])
             self.assertNear(got["both"][2], -x)
-        with self.assertError("expected 2.0, the value at compile time, got 3.0"):
+        with self.assertError("argument 'scale': expected 2.0, the value at compile time, got 3.0"):
             kernel(x, {"a": a, "list": [b]}, scale=3.0)
-        with self.assertError("with 4 parts"):
+        with self.assertError("argument 'others\\['a'\\]': expected an array or a tensor, got None"):
+            kernel(x, {"a": None, "list": [b]}, scale=2.0)
+        with self.assertError("argument 'others': expected 2 parts, as at compile time, got 3"):
             kernel(x, {"a": a, "list": [b, b]}, scale=2.0)
         with self.assertError("expected the arguments of forward"):
             kernel(x)
+
+    def test_repeated_examples(self):
+        """torch.export takes arguments that are one tensor for one argument, so attn gives it copies."""
+
+        class Apart(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.randn(5, 8))
+
+            def forward(self, q, k, v, more=(), *, last):
+                return torch.softmax(q @ k.transpose(-1, -2), -1) @ v + 2 * more[0]["a"] + 3 * more[1] + 4 * last + self.weight
+
+        module = Apart().eval()
+        x, one = torch.randn(2, 5, 8), torch.randn(4, 5, 8)[1:3]
+        q, k, v, a, b, c = torch.randn(6, 2, 5, 8).unbind()
+        expected = module(q, k, v, ({"a": a}, b), last=c)
+        for example in (x, one, x.transpose(0, 1).contiguous().transpose(0, 1)):
+            kernel = attn.compile(module, (example, example, example, ({"a": example}, example)), {"last": example})
+            self.assertNear(kernel(q, k, v, ({"a": a}, b), last=c), expected)
+        weight = module.weight.detach().expand(1, 5, 8)
+        kernel = attn.compile(module, (weight, weight, weight, ({"a": module.weight}, module.weight)), {"last": weight})
+        q, k, v, a, b, c = torch.randn(6, 1, 5, 8).unbind()
+        self.assertNear(kernel(q, k, v, ({"a": a[0]}, b[0]), last=c), module(q, k, v, ({"a": a[0]}, b[0]), last=c))
+        with self.assertError("exported with a different tensor for each argument"):
+            attn.compile(torch.export.export(module, (x, x, x, ({"a": a}, b)), {"last": c}))
+
+    def test_omitted_arguments(self):
+        """An argument that a call omits has forward's default value, not the value at compile time."""
+
+        class Flag(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.attention = MultiHeadAttention(64, 8)
+
+            def forward(self, x, causal=True, **more):
+                y = self.attention(x) * (2 if more.get("double") else 1)
+                return y if causal else -y
+
+        module = Flag().eval()
+        causal = "argument 'causal': expected False, the value at compile time, got True"
+        for args, kwargs in (((self.x, False), {}), ((self.x,), {"causal": False}), ((), {"x": self.x, "causal": False})):
+            kernel = attn.compile(module, args, kwargs)
+            for call in (kernel, kernel.as_module(module)):
+                self.assertNear(call(self.x, False), module(self.x, False))
+                self.assertNear(call(self.x, causal=False), module(self.x, False))
+                for wrong in ((self.x,), (self.x, True)):
+                    with self.assertError(causal):
+                        call(*wrong)
+            with self.assertError(causal):
+                kernel.check(self.x)
+        kernel = attn.compile(module, (self.x,), {"double": True})
+        self.assertNear(kernel(self.x, double=True), module(self.x, double=True))
+        for call in (kernel, kernel.as_module(module)):
+            with self.assertError("argument 'double': expected True, the value at compile time, but it is missing"):
+                call(self.x)
+            with self.assertError("argument 'double': expected True, the value at compile time, got False"):
+                call(self.x, double=False)
+            with self.assertError("argument 'triple': expected no such argument, as at compile time, got 1"):
+                call(self.x, double=True, triple=1)
+            with self.assertError("argument 'causal': expected True, the value at compile time, got 1"):
+                call(self.x, 1, double=True)
+        kernel = attn.compile(module, (self.x,))
+        with self.assertError("argument 'x': expected an array or a tensor, got a list"):
+            kernel([self.x], True)
+
+    def test_numbers(self):
+        """A result that is a number stays a number."""
+
+        class Numbers(torch.nn.Module):
+            def forward(self, x):
+                return x.shape[1]
+
+        kernel = attn.compile(Numbers().eval(), (self.x,), dynamic={"x": {1: "S"}})
+        self.assertEqual(type(kernel(self.x)), int)
+        self.assertEqual(kernel(self.x[:, :5].contiguous()), 5)
 
     def test_weights(self):
         kernel, other = attn.compile(self.module, (self.x,)), MultiHeadAttention(64, 8).eval()
@@ -151,6 +228,26 @@ class Modules(Case):
         kernel.load_state_dict({**full.state_dict(), "mask": lower})
         with self.assertError("the buffer 'mask'"):
             kernel.load_state_dict(full.state_dict())
+        for persistent in (True, False):
+            causal = Causal(lower.clone())
+            causal.register_buffer("mask", causal.mask, persistent=persistent)
+            kernel = attn.compile(causal.eval(), (x,))
+            compiled = kernel.as_module(causal)
+            self.assertNear(compiled(x), causal(x))
+            causal.mask.mul_(1)  # a new version with the same values
+            self.assertNear(compiled(x), causal(x))
+            causal.mask.fill_(1)
+            for _ in range(2):
+                with self.assertError("the buffer 'mask'"):
+                    compiled(x)
+            with self.assertError("the buffer 'mask'"):
+                kernel.load_state_dict({**causal.state_dict(), "mask": causal.mask})
+            causal.mask = lower.clone()
+            self.assertNear(compiled(x), causal(x))
+            if persistent:
+                causal.load_state_dict(full.state_dict())
+                with self.assertError("the buffer 'mask'"):
+                    compiled(x)
 
     def test_order_and_defaults(self):
         class Named(torch.nn.Module):
@@ -162,7 +259,7 @@ class Modules(Case):
         kernel = attn.compile(module, ({"x": x, "y": y},), {"z": z})
         self.assertNear(kernel({"y": y, "x": x}, z=z), module({"x": x, "y": y}, z=z))
         self.assertNear(kernel({"x": x, "y": y}, factor=2.0, z=z), module({"x": x, "y": y}, z=z))
-        with self.assertError("expected factor=2.0, the value at compile time, got 3.0"):
+        with self.assertError("argument 'factor': expected 2.0, the value at compile time, got 3.0"):
             kernel({"x": x, "y": y}, factor=3.0, z=z)
         with self.assertError("structure|parts"):
             kernel({"x": x, "w": y}, z=z)
