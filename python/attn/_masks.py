@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import os
-import pathlib
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from attn import _compiler
 from attn._kernel import Kernel, error
 
 COORDINATES = ("b", "h", "q", "k")
@@ -284,52 +280,3 @@ def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = N
     of = mask if mask is None or isinstance(mask, Mask) else Mask(mask)
     text = write(of, heads, head_size, key_heads, value_size, scale, dtype, layout)
     return compile_text(text, of.__name__ if of else "attention", target=target, device=device, num_threads=num_threads)
-
-
-class Picture:
-    """A drawing of a mask: SVG in notebooks, characters when printed."""
-
-    def __init__(self, svg: str, text: str) -> None:
-        self.svg, self.text = svg, text
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def __str__(self) -> str:
-        return self.text
-
-    __repr__ = __str__
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the image to a file that ends in .svg."""
-        pathlib.Path(path).write_text(self.svg)
-
-
-def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *arrays: Any, heads: int = 1) -> Picture:
-    """Draws which tiles of queries and keys attention with this mask computes, computes and tests, or skips.
-
-    `arrays` are the arrays that the mask function reads. Returns an attn.Picture.
-    """
-    import numpy
-
-    of = mask if isinstance(mask, Mask) else Mask(mask)
-    keys = queries if keys is None else keys
-    batch = 1
-    trace = Trace(of.function)
-    arrays = [numpy.asarray(array) for array in arrays]
-    for array, captured in zip(arrays, trace.captures.values()):
-        if "b" in captured.rank and array.ndim == len(captured.rank):
-            batch = array.shape[captured.rank.index("b")]
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "mask.mlir").write_text(write(of, heads, 8))
-        options = []
-        types = [captured.type for captured in trace.captures.values()]
-        inputs = [numpy.zeros((batch, heads, length, 8), "float32") for length in (queries, keys, keys)]
-        inputs += [array.astype("bool" if type == "i1" else "int64") for array, type in zip(arrays, types)]
-        for i, array in enumerate(inputs):
-            numpy.save(folder / f"{i}.npy", array)
-            options.append(f"--input={folder}/{i}.npy")
-        _compiler.run("attn-run", [folder / "mask.mlir", *options, f"--explain-mask={folder}/mask.svg"])
-        text = _compiler.run("attn-run", [folder / "mask.mlir", *options, "--explain-mask"])
-        return Picture((folder / "mask.svg").read_text(), text.partition("\n")[2].strip())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attn._plot import Picture
 
 ROWS = [("source", "line"), ("schedule", "schedule"), ("mask", "mask"), ("skipped_share", "tiles skipped"),
         ("query", "query from"), ("key", "key from"), ("value", "value from")]
@@ -43,8 +46,8 @@ class Report:
         tiles = f", {statistics['tiles_run']} tiles run, {statistics['tiles_skipped']} skipped" if statistics["tiles_run"] else ""
         return f"measured: {ms:.4g} ms a call{tiles}"
 
-    def picture(self, **sizes: int) -> str:
-        """An SVG image of the tiles that each attention computes and skips because of its mask.
+    def picture(self, **sizes: int) -> Picture:
+        """An attn.Picture of the tiles that each attention computes and skips because of its mask.
 
         `sizes` are the sizes that are not fixed, by the name of the symbol, with "_" in place of ".", such as x_1=64.
         """
@@ -71,7 +74,7 @@ class Report:
     def _picture_if_fixed(self):
         if any(attention.get("mask") for attention in self.attentions) and not self.kernel.signature["symbols"]:
             if self.kernel._source:
-                return self.picture()
+                return self.picture().svg
         return ""
 
 

@@ -105,13 +105,25 @@ class Source:
         return max((error / largest if largest else error for error, largest in errors), default=0.0)
 
     def picture(self, kernel, sizes):
+        from attn._plot import Picture
+
+        symbols = {symbol.replace(".", "_"): symbol for symbol in kernel._symbols if symbol}
+        if symbols.keys() != sizes.keys():
+            example = f"picture({', '.join(f'{name}=64' for name in symbols)})"
+            got = "got " + (", ".join(sizes) or "none")
+            raise error(f"picture: expected the sizes that are not fixed, as in {example}, {got}" if symbols
+                        else f"picture: expected no sizes, because all are fixed, {got}", "NAME")
+        for name, size in sizes.items():
+            if not isinstance(size, int) or size < 1:
+                raise error(f"picture: expected {name} of at least 1, got {size!r}")
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            symbols = {symbol.replace(".", "_"): symbol for symbol in kernel._symbols}
-            dims = [f"--dim={symbols.get(name, name)}={size}" for name, size in sizes.items()]
-            _compiler.run("attnc", [self.model_file(folder), "-o", folder / "layer.so", *self.options, *dims,
-                                    f"--explain-mask={folder}/mask.svg"], "attn: drawing")
-            return (folder / "mask.svg").read_text()
+            # Text of stage files takes less time to write than a library.
+            arguments = [self.model_file(folder), "-o", folder / "layer.mlir", *self.options,
+                         *[f"--dim={symbols[name]}={size}" for name, size in sizes.items()]]
+            _compiler.run("attnc", [*arguments, f"--explain-mask={folder}/mask.svg"], "attn: drawing")
+            text = _compiler.run("attnc", [*arguments, "--explain-mask"])
+            return Picture((folder / "mask.svg").read_text(), text.strip())
 
 
 def _to_numpy(array):

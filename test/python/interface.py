@@ -4,7 +4,7 @@ import re
 import sys
 
 import attn
-from attn._masks import Picture
+from attn._plot import Picture
 from attn._report import Report, Table
 
 text = "".join(pathlib.Path(path).read_text() for path in sys.argv[1:])

@@ -3,6 +3,7 @@ import array
 import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -294,7 +295,16 @@ class Reports(Case):
         self.assertEqual(report.attentions[0]["mask"], "#attn.causal")
         self.assertEqual(report.json["fused"], 1)
         self.assertIn("modeling_gpt2.py", report._repr_html_())
-        self.assertIn("<svg", report.picture(hidden_states_1=64))
+        picture = report.picture(hidden_states_1=64)
+        self.assertIn("<svg", picture._repr_svg_())
+        self.assertRegex(str(picture), r"64 queries, 64 keys(.|\n)*mask #attn.causal(.|\n)*skipped")
+        for sizes, got in (({}, "none"), ({"x": 3}, "x")):
+            with self.assertError(rf"expected the sizes that are not fixed, as in picture\(hidden_states_1=64\), got {got}"):
+                report.picture(**sizes)
+        with self.assertError("hidden_states_1 of at least 1, got 0"):
+            report.picture(hidden_states_1=0)
+        with self.assertError("expected no sizes, because all are fixed, got x"):
+            attn.compile(MODELS / "mha.pt2").report.picture(x=3)
 
     def test_bench(self):
         kernel = attn.compile(MODELS / "mha.pt2")
@@ -393,7 +403,48 @@ class Masks(Case):
         with tempfile.TemporaryDirectory() as folder:
             picture.save(f"{folder}/mask.svg")
             self.assertEqual(pathlib.Path(f"{folder}/mask.svg").read_text(), picture.svg)
+            with self.assertError("ends in .svg, got .*mask.png"):
+                picture.save(f"{folder}/mask.png")
         self.assertIn("#attn.lengths", str(attn.plot_mask(lengths, 16, 32, np.array([20]))))
+
+    def check_picture(self, picture, keeps):
+        """Checks each cell of the text against the pairs that the masks of the pictures keep."""
+        rows = [line.split()[-1] for line in str(picture).splitlines() if re.match(r"(queries)? +\d+ \S+$", line)]
+        cells = np.array([list(row) for row in rows]).reshape(len(keeps), -1, len(rows[0]))
+        for of_one, keep in zip(cells, keeps):
+            height, width = -(-keep.shape[0] // 48), -(-keep.shape[1] // 80)
+            keep = np.add.reduceat(keep.astype(int), range(0, keep.shape[0], height), 0)
+            keep = np.add.reduceat(keep, range(0, keep.shape[1], width), 1)
+            self.assertTrue(((of_one == "▒") | (of_one == "█"))[keep > 0].all())
+            self.assertTrue(((of_one == "░") | (of_one == "·"))[keep == 0].all())
+
+    def test_plot_any_mask(self):
+        """The picture shows conditions that attn does not recognize, and which empty tiles attn computes nevertheless."""
+        q, k = np.ogrid[:100, :100]
+        ids = np.repeat([[0, 1, 2, 3]], 25, axis=1)
+        picture = attn.plot_mask(documents, 100, 100, ids)
+        self.check_picture(picture, [(ids[0][:, None] == ids[0]) & (k <= q)])
+        self.assertRegex(str(picture), r"mask #attn.causal \(attn skips tiles because of this mask alone\)\ntiles: .* [1-9]\d* empty but computed")
+        self.assertIn("empty tiles, not skipped", picture.svg)
+        self.assertIn('class="empty"', picture.svg)
+        self.check_picture(attn.plot_mask(documents, 100, 100, np.concatenate([ids, 0 * ids])),
+                           [(ids[0][:, None] == ids[0]) & (k <= q), k <= q])
+        self.check_picture(attn.plot_mask(lambda b, h, q, k: ((q - k) % 4 == 0) & (k <= q), 100), [((q - k) % 4 == 0) & (k <= q)])
+        self.check_picture(attn.plot_mask(lambda b, h, q, k: (k <= q) & (q - k < 8 * (h + 1)), 100, heads=2),
+                           [(k <= q) & (q - k < 8 * n) for n in (1, 2)])
+        self.check_picture(attn.plot_mask(lambda b, h, q, k: ~(b % 2 == 0) | (k <= q), 100), [k <= q])
+        self.check_picture(attn.plot_mask(window, 700, 90), [window(0, 0, *np.ogrid[:700, :90])])
+        keep = np.random.default_rng(0).random((2, 33, 50)) < 0.05
+        self.check_picture(attn.plot_mask(given, 33, 50, keep), [keep[b] | (np.arange(33)[:, None] % 5 == 0) for b in range(2)])
+        self.check_picture(attn.plot_mask(lengths, 20, 90, np.array([0, 70, 90])), [np.arange(90) < np.full((20, 1), n) for n in (0, 70, 90)])
+        self.assertIn("2 more pictures are not shown", str(attn.plot_mask(lengths, 8, 16, np.arange(10))))
+        for arrays, pattern in (((), "expected the array 'ids', which the mask reads, but it is missing"),
+                                ((ids, ids), r"expected 1 arrays \(ids\), got 2"), ((ids[0],), "'ids' to have 2 dimensions \\(b, q\\), got 1"),
+                                ((ids[:, :99],), r"'ids' to have the sizes 1 \(b\), 100 \(q\), got \[1, 99\]")):
+            with self.subTest(pattern), self.assertError(pattern):
+                attn.plot_mask(documents, 100, 100, *arrays)
+        with self.assertError("at most 67108864 pairs"):
+            attn.plot_mask(window, 1 << 16)
 
 
 if __name__ == "__main__":
