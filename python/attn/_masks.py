@@ -178,7 +178,8 @@ TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 LAYOUTS = ("bhsd", "bshd")
 
 
-def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dtype="float32", layout="bhsd", key_layout=None):
+def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dtype="float32", layout="bhsd", key_layout=None,
+          softcap=None):
     """Returns an attention as MLIR text.
 
     `layout` is the layout of the queries and the result, `key_layout` the layout of the keys and values.
@@ -194,6 +195,8 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
             raise error(f"attention: expected {name} of at least 1, got {size!r}")
     if heads % key_heads:
         raise error(f"attention: expected heads that key_heads divides, got {heads} and {key_heads}")
+    if softcap is not None and not float(softcap) > 0:
+        raise error(f"attention: expected a softcap above 0, got {softcap!r}")
     t, group = TYPES[dtype], heads // key_heads
     scale = head_size ** -0.5 if scale is None else float(scale)
 
@@ -208,6 +211,11 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
         return f"affine_map<({dims}) -> ({', '.join(names)})>"
 
     trace = Trace(of.function) if of else None
+    body = trace.lines if trace else ["attn.yield %s : f32"]
+    if softcap is not None:
+        capped = [f"%cap = arith.constant {float(softcap):e} : f32", "%divided = arith.divf %s, %cap : f32",
+                  "%bounded = math.tanh %divided : f32", "%capped = arith.mulf %bounded, %cap : f32"]
+        body = capped + [line.replace("%s ", "%capped ").replace("%s,", "%capped,") for line in body]
     arguments, captures, maps = "", "", ""
     if trace:
         if group > 1 and any("h" in names for _, names in trace.reads):
@@ -241,10 +249,9 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
         query = "%grouped"
     lines.append(f"%empty = tensor.empty(%batch, %length) : {grouped_o}")
     region = ""
-    if trace:
-        inputs = "".join(f", %c{i}: {captured.type}" for i, (captured, _) in enumerate(trace.reads))
+    if trace or softcap is not None:
+        inputs = "".join(f", %c{i}: {captured.type}" for i, (captured, _) in enumerate(trace.reads if trace else []))
         coordinates = "%ib: index, %ih: index, %iq: index, %ik: index"
-        body = trace.lines
         if group > 1:
             coordinates = "%ib: index, %key_head: index, %ig: index, %iq: index, %ik: index"
             body = [f"%group = arith.constant {group} : index", "%first = arith.muli %key_head, %group : index",
@@ -264,13 +271,14 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
 
 def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = None, key_heads: int | None = None,
               value_size: int | None = None, scale: float | None = None, dtype: str = "float32", layout: str = "bhsd",
-              target: str | None = None, device: Any = "cpu", num_threads: int | None = None) -> Kernel:
+              softcap: float | None = None, target: str | None = None, device: Any = "cpu", num_threads: int | None = None) -> Kernel:
     """Compiles softmax(scale * Q K^T) V over the pairs that `mask` keeps, and returns an attn.Kernel k(q, k, v, *arrays).
 
     Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys,
     value_size), and the result (batch, heads, queries, value_size); batch, queries and keys may change from call to
     call. `mask` is a function for attn.mask; the arrays that it reads are arguments of the call, in the order of its
     parameters. A query that attends to no key gives zeros.
+    With `softcap`, each scaled score s becomes softcap * tanh(s / softcap) before the mask.
     `key_heads` must divide `heads`, its default. By default, `value_size` is head_size and `scale` 1 / sqrt(head_size).
     `dtype` is float32, float16 or bfloat16. With layout "bshd", all arguments and the result are (batch, length, heads,
     size).
@@ -278,5 +286,5 @@ def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = N
     from attn._compile import compile_text
 
     of = mask if mask is None or isinstance(mask, Mask) else Mask(mask)
-    text = write(of, heads, head_size, key_heads, value_size, scale, dtype, layout)
+    text = write(of, heads, head_size, key_heads, value_size, scale, dtype, layout, softcap=softcap)
     return compile_text(text, of.__name__ if of else "attention", target=target, device=device, num_threads=num_threads)

@@ -65,5 +65,9 @@ class Compiled(torch.nn.Module):
                 warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
                 self._has_warned = True
             return self.layer(*args, **kwargs)
+        return self._run(args, kwargs)
+
+    @torch.compiler.disable  # torch.compile calls the kernel between two graphs
+    def _run(self, args, kwargs):
         self._update()
         return self._kernel(*args, **kwargs)

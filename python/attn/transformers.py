@@ -50,7 +50,7 @@ def _packed(tensor):
     return (swapped, "bshd") if swapped.is_contiguous() else (tensor.contiguous(), "bhsd")
 
 
-def _attend(query, key, value, mask, is_causal, scale):
+def _attend(query, key, value, mask, is_causal, scale, softcap):
     """Calls the kernel. Returns its result as (batch, queries, heads, size)."""
     kind = "causal" if is_causal else "none"
     arrays = []
@@ -66,19 +66,19 @@ def _attend(query, key, value, mask, is_causal, scale):
                                   for t, of in ((key, key_layout), (value, value_layout))] + ["bhsd"]
     head = {"bhsd": 1, "bshd": 2}
     kernel = _kernel(kind, str(query.device), query.shape[head[layout]], query.shape[-1], key.shape[head[key_layout]],
-                     value.shape[-1], scale, str(query.dtype).removeprefix("torch."), layout, key_layout)
+                     value.shape[-1], scale, str(query.dtype).removeprefix("torch."), layout, key_layout, softcap)
     result = kernel(query, key, value, *arrays)
     return result if layout == "bshd" else result.transpose(1, 2).contiguous()
 
 
 @torch.library.custom_op("attn::attention", mutates_args=())
 def _op(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, is_causal: bool,
-        scale: float) -> torch.Tensor:
-    return _attend(query, key, value, mask, is_causal, scale)
+        scale: float, softcap: float | None) -> torch.Tensor:
+    return _attend(query, key, value, mask, is_causal, scale, softcap)
 
 
 @_op.register_fake
-def _(query, key, value, mask, is_causal, scale):
+def _(query, key, value, mask, is_causal, scale, softcap):
     return query.new_empty(query.shape[0], query.shape[2], query.shape[1], value.shape[-1])
 
 
@@ -90,12 +90,31 @@ def _why_not(query, key, value, mask, dropout, kwargs):
         return "dropout is on"
     if str(query.dtype).removeprefix("torch.") not in TYPES:
         return f"the type is {query.dtype}"
-    for name in ("position_bias", "softcap"):
+    for name in ("position_bias", "s_aux"):
         if kwargs.get(name) is not None:
             return f"{name} is given"
     if mask is not None and (mask.dtype != torch.bool or mask.ndim != 4 or mask.shape[1] != 1):
         return f"the mask is {mask.dtype} of shape {tuple(mask.shape)}"
     return None
+
+
+def _spelled_out(query, key, value, mask, is_causal, scale, dropout, position_bias=None, softcap=None, s_aux=None):
+    """An attention in PyTorch with softcap and sinks (s_aux), which scaled_dot_product_attention does not have."""
+    groups = query.shape[1] // key.shape[1]
+    key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
+    scores = query @ key.transpose(-1, -2) * scale
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if position_bias is not None:
+        scores = scores + position_bias
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min) if mask.dtype == torch.bool else scores + mask
+    if s_aux is not None:
+        scores = torch.cat([scores, s_aux.reshape(1, -1, 1, 1).expand(*scores.shape[:-1], 1).to(scores.dtype)], -1)
+    kept = torch.softmax(scores, -1, dtype=torch.float32).to(query.dtype)[..., :key.shape[2]]
+    return (torch.dropout(kept, dropout, dropout > 0) @ value).transpose(1, 2).contiguous()
 
 
 _warned = set()
@@ -104,21 +123,25 @@ _warned = set()
 def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs):
     """The attention of a layer, with the arguments and results that transformers expects of an attention function.
 
-    Where attn cannot compute it, PyTorch's scaled_dot_product_attention does, and a warning says why.
+    Where attn cannot compute it, PyTorch does, and a warning says why.
     """
+    if scaling is None:
+        scaling = query.shape[-1] ** -0.5
+    is_causal_here = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    is_causal_here = bool(query.shape[2] > 1 and attention_mask is None and is_causal_here)
+    softcap = kwargs.get("softcap")
     reason = _why_not(query, key, value, attention_mask, dropout, kwargs)
     if reason:
         if reason not in _warned:
             _warned.add(reason)
             warnings.warn(f"attn: attention of {type(module).__name__} runs in PyTorch, because {reason}", stacklevel=2)
+        if softcap is not None or kwargs.get("s_aux") is not None:
+            given = {name: kwargs.get(name) for name in ("position_bias", "softcap", "s_aux")}
+            return _spelled_out(query, key, value, attention_mask, is_causal_here, scaling, dropout, **given), None
         return sdpa_attention_forward(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
                                       is_causal=is_causal, **kwargs)
-    if is_causal is None:
-        is_causal = getattr(module, "is_causal", True)
-    is_causal = bool(query.shape[2] > 1 and attention_mask is None and is_causal)
-    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     compute = _op if torch.compiler.is_compiling() else _attend
-    return compute(query, key, value, attention_mask, is_causal, scale), None
+    return compute(query, key, value, attention_mask, is_causal_here, float(scaling), None if softcap is None else float(softcap)), None
 
 
 def register(name: str = "attn") -> None:

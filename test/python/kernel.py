@@ -376,8 +376,16 @@ class Masks(Case):
         self.assertNear(kernel(q, k, v), expected)
         half = attn.attention(heads=2, head_size=8, value_size=12, layout="bshd", dtype="float16")
         self.assertNear(half(*(x.astype(np.float16) for x in (q, k, v))).astype(np.float64), expected, 3e-3)
+        capped = attn.attention(heads=2, head_size=8, value_size=12, layout="bshd", softcap=0.5, mask=lambda b, h, q, k: k <= q)
+        q, k, v = (x.transpose(0, 2, 1, 3).astype(np.float64) for x in (q, k, v))
+        scores = np.where(np.tri(7, dtype=bool), 0.5 * np.tanh(q @ k.swapaxes(2, 3) * 8 ** -0.5 / 0.5), -np.inf)
+        p = np.exp(scores)
+        expected = (p / p.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3)
+        self.assertNear(capped(*(np.ascontiguousarray(x.transpose(0, 2, 1, 3), np.float32) for x in (q, k, v))), expected)
+        self.assertEqual(capped.report.attentions[0]["mask"], "#attn.causal")
         for options, pattern in (({"heads": 0}, "heads of at least 1"), ({"key_heads": 3}, "key_heads divides"),
-                                 ({"dtype": "int8"}, "dtype among"), ({"layout": "sbhd"}, "layout among")):
+                                 ({"dtype": "int8"}, "dtype among"), ({"layout": "sbhd"}, "layout among"),
+                                 ({"softcap": -1}, "softcap above 0")):
             with self.subTest(pattern), self.assertError(pattern):
                 attn.attention(**{"heads": 4, "head_size": 8, **options})
 

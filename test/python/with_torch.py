@@ -354,6 +354,18 @@ class Modules(Case):
         with self.assertError("compiled from a module"):
             attn.compile(EXAMPLES / "models" / "mha.pt2").as_module(self.module)
 
+    def test_as_module_in_torch_compile(self):
+        kernel = attn.compile(self.module, (self.x,), dynamic={"x": {1: "S"}})
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), kernel.as_module(self.module), torch.nn.GELU()).eval()
+        for backend in ("eager", "inductor", "attn"):
+            for mode in (torch.inference_mode, torch.no_grad):
+                torch._dynamo.reset()
+                compiled = torch.compile(model, backend=backend)
+                for length in (14, 20, 33):
+                    x = torch.randn(2, length, 64)
+                    with self.subTest(backend, length=length), mode():
+                        self.assertNear(compiled(x), model[2](self.module(model[0](x))))
+
     def test_bench(self):
         table = attn.compile(self.module, (self.x,)).bench(self.x, against=("eager", "onnxruntime"), seconds=0.05)
         self.assertEqual([row[0] for row in table.rows], ["attn", "eager", "onnxruntime"])
@@ -483,6 +495,34 @@ class Transformers(Case):
             with torch.inference_mode():
                 texts.append(model.generate(**x, max_new_tokens=8, do_sample=False, pad_token_id=0))
         self.assertTrue(torch.equal(*texts))
+
+    def test_softcap_and_sinks(self):
+        attn.transformers.register()
+        sizes = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16, hidden_size=64, intermediate_size=128,
+                     vocab_size=100, pad_token_id=0, bos_token_id=0, eos_token_id=0, sliding_window=8)
+        gemma = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(attn_logit_softcapping=2.0, query_pre_attn_scalar=4, **sizes))
+        oss = transformers.GptOssForCausalLM(transformers.GptOssConfig(num_local_experts=2, num_experts_per_tok=1, **sizes))
+        for layer in oss.model.layers:
+            layer.self_attn.sinks.data.normal_()
+        attn.transformers._warned.clear()
+        for model in (gemma.eval(), oss.eval()):
+            for length in (5, 20):
+                x = torch.randint(1, 100, (2, length))
+                mask = torch.ones_like(x)
+                mask[0, :3] = 0
+                for options in ({}, {"attention_mask": mask}):
+                    with self.subTest(type(model).__name__, options=list(options)), torch.inference_mode(), warnings.catch_warnings():
+                        warnings.simplefilter("error" if model is gemma else "ignore")
+                        model.set_attn_implementation("eager")
+                        expected = model(x, **options).logits[mask.bool()]
+                        model.set_attn_implementation("attn")
+                        self.assertNear(model(x, **options).logits[mask.bool()], expected, 5e-6)
+        self.assertEqual(attn.transformers._warned, {"s_aux is given"})
+        gemma.set_attn_implementation("attn")
+        with self.assertWarnsRegex(UserWarning, "a gradient is wanted"):
+            got = gemma(x).logits
+        gemma.set_attn_implementation("eager")
+        self.assertNear(got, gemma(x).logits, 5e-6)
 
     def test_fallback(self):
         attn.transformers.register()
