@@ -12,6 +12,14 @@ ROWS = [("source", "line"), ("schedule", "schedule"), ("mask", "mask"), ("skippe
         ("query", "query from"), ("key", "key from"), ("value", "value from")]
 
 
+def _skipped(attention):
+    """The share of tiles that calls skip, as in the text of the report."""
+    share, at_call = attention.get("skipped_share"), attention.get("skipped_at_call")
+    if share is None:
+        return ""
+    return "known at the call" if at_call and not share else f"{100 * share:.1f} %" + " or more" * bool(at_call)
+
+
 class Report:
     """The report of attn.Kernel: `print(report)`, `report.json` (see docs/report.md), and a table in notebooks."""
 
@@ -30,7 +38,8 @@ class Report:
         return []
 
     def __str__(self) -> str:
-        lines = [f"[{self.kernel.level}] {line}" for line in self.kernel._report_text.splitlines()]
+        text = self.kernel._report_text or "no attention found"
+        lines = [f"[{self.kernel.level}] {line}" for line in text.splitlines()]
         lines += [f"[{self.kernel.level}] {line}" for line in [self._measured()] if line]
         for kind, what in (("not_raised", "not fused"), ("extra_work", "extra work"), ("slow_loops", "slow loop")):
             lines += [f"{item['source']}: {what}: {item['reason']}" for item in (self.json or {}).get(kind, [])]
@@ -55,8 +64,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         def cell(value):
-            if isinstance(value, float):
-                value = f"{100 * value:.0f} %"
             return f"<td>{html.escape(str(value))}</td>"
 
         kernel = self.kernel
@@ -64,11 +71,13 @@ class Report:
         body = ""
         for attention in self.attentions:
             predicted = ", ".join(f"{p['schedule']} {p['mcycles']:.3g}" for p in attention["predictions"])
-            body += "<tr>" + "".join(cell(attention.get(key, "")) for key, _ in ROWS) + cell(predicted) + "</tr>"
+            shown = {**attention, "skipped_share": _skipped(attention)}
+            body += "<tr>" + "".join(cell(shown.get(key, "")) for key, _ in ROWS) + cell(predicted) + "</tr>"
         left = "".join(f"<li>{html.escape(item['source'])}: {html.escape(item['reason'])}</li>"
                        for kind in ("not_raised", "extra_work", "slow_loops") for item in (self.json or {}).get(kind, []))
+        table = f"<table><tr>{head}</tr>{body}</table>" if body else "<p>no attention found</p>"
         return (f"<p><b>{html.escape(kernel.name)}</b> at level {kernel.level}</p>"
-                f"<table><tr>{head}</tr>{body}</table><p>{self._measured()}</p>" + (f"<p>Not fused, or slow:</p><ul>{left}</ul>" if left else "")
+                f"{table}<p>{self._measured()}</p>" + (f"<p>Not fused, or slow:</p><ul>{left}</ul>" if left else "")
                 + self._picture_if_fixed())
 
     def _picture_if_fixed(self):

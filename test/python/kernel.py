@@ -306,6 +306,14 @@ class Reports(Case):
         with self.assertError("expected no sizes, because all are fixed, got x"):
             attn.compile(MODELS / "mha.pt2").report.picture(x=3)
 
+    def test_skipped_tiles(self):
+        """The table says the same as the text about tiles that a call may skip."""
+        for mask, share in ((window, "known at the call"), (lengths, "known at the call")):
+            report = attn.attention(heads=1, head_size=8, mask=mask).report
+            self.assertIn(f"tiles skipped: {share}", str(report))
+            self.assertIn(f"<td>{share}</td>", report._repr_html_())
+        self.assertNotIn("known at the call", attn.compile(MODELS / "mha.pt2").report._repr_html_())
+
     def test_bench(self):
         kernel = attn.compile(MODELS / "mha.pt2")
         table = kernel.bench(np.load(MODELS / "mha.x.npy"), against=(), seconds=0.05)

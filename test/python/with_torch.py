@@ -313,6 +313,25 @@ class Modules(Case):
             kernel.load_state_dict(None)
         self.assertNear(kernel(torch.nn.Parameter(self.x)), self.module(self.x))
 
+    def test_no_attention(self):
+        linear = torch.nn.Linear(64, 8).eval()
+        report = attn.compile(linear, (self.x,)).report
+        self.assertIn("no attention found", str(report))
+        self.assertIn("no attention found", report._repr_html_())
+        kernel = attn.compile(self.module, (self.x,))
+        self.assertNotIn("no attention found", str(kernel.report) + kernel.report._repr_html_())
+
+    def test_causal_tiles(self):
+        class Causal(torch.nn.Module):
+            def forward(self, x):
+                return torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+        x = torch.randn(1, 2, 200, 16)
+        report = attn.compile(Causal().eval(), (x,)).report
+        share = str(report).partition("tiles skipped: ")[2].splitlines()[0]
+        self.assertRegex(share, r"^\d+\.\d %$")
+        self.assertIn(f"<td>{share}</td>", report._repr_html_())
+
     def test_no_weights(self):
         class Plain(torch.nn.Module):
             def forward(self, q, k, v):
