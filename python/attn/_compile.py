@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 from attn import _compiler
 from attn._compiler import clear_cache
 from attn._attn import Error
-from attn._kernel import Convention, Kernel, error
+from attn._kernel import Convention, Kernel, describe, error
 from attn._source import FileSource, ModuleSource, TextSource, plain
 
 
@@ -23,24 +24,90 @@ def _dimensions(dynamic, convention):
     """Returns the dynamic_shapes of all arguments for torch.export."""
     import torch
 
+    arguments = convention.signature.bind(*convention.args, **convention.kwargs).arguments
+    if not isinstance(dynamic, Mapping):
+        raise error(f"dynamic: expected a dictionary with the sizes that may change, such as {{'{next(iter(arguments), 'x')}': "
+                    f"{{0: 'B'}}}}, got {dynamic!r}")
+    for name in dynamic:
+        if name not in arguments:
+            raise error(f"dynamic: expected names of arguments ({', '.join(arguments)}), got '{name}'", "NAME")
+    ranges = {}  # the range of each name, or None if there is no range
+
+    def is_range(value):
+        return isinstance(value, tuple) and len(value) > 0 and isinstance(value[0], str)
+
+    def find_ranges(value):
+        for key, part in value.items() if isinstance(value, Mapping) else enumerate(value if type(value) in (list, tuple) else ()):
+            if isinstance(value, Mapping) and isinstance(key, int) and is_range(part):
+                name, least, most = part if len(part) == 3 else (part[0], None, None)
+                if not (type(least) is type(most) is int and 0 <= least <= most and most >= 2):
+                    raise error(f"dynamic: expected a name and the least and greatest size, such as ('{name}', 2, 256), got {part}")
+                if ranges.setdefault(name, (least, most)) != (least, most):
+                    raise error(f"dynamic: expected one range of '{name}', got {ranges[name]} and {(least, most)}")
+            else:
+                find_ranges(part)
+
     symbols = {}
 
-    def convert(value):
+    def symbol(name):
+        if not name.isidentifier():
+            raise error(f"dynamic: expected names of sizes that are identifiers, got '{name}'", "NAME")
+        if name not in symbols:
+            least, most = ranges.get(name, (None, None))
+            symbols[name] = torch.export.Dim(name, min=least, max=most)
+        return symbols[name]
+
+    def convert(value, given, name):
+        if isinstance(value, Mapping) and isinstance(given, torch.Tensor):
+            dimensions = {}
+            for axis, size in value.items():
+                if not isinstance(axis, int) or not -given.ndim <= axis < given.ndim:
+                    raise error(f"dynamic: expected dimensions of the argument '{name}' from 0 to {given.ndim - 1}, because its "
+                                f"rank is {given.ndim}, got {axis!r}", "RANK")
+                size = size[0] if is_range(size) else size
+                least, most = ranges.get(size if isinstance(size, str) else None, (0, given.shape[axis]))
+                if not least <= given.shape[axis] <= most:
+                    raise error(f"dynamic: expected '{size}' from {least} to {most}, got {given.shape[axis]} in dimension {axis} "
+                                f"of the argument '{name}'", "SHAPE")
+                dimensions[axis % given.ndim] = symbol(size) if isinstance(size, str) else size
+            return dimensions
         if isinstance(value, str):
-            if not value.isidentifier():
-                raise error(f"dynamic: expected names of sizes that are identifiers, got '{value}'", "NAME")
-            return symbols.setdefault(value, torch.export.Dim(value))
-        if isinstance(value, dict):
-            return {key: convert(part) for key, part in value.items()}
+            return symbol(value)
+        if isinstance(value, Mapping):
+            parts = given if isinstance(given, Mapping) else {}
+            return {key: convert(part, parts.get(key), f"{name}[{key!r}]") for key, part in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(map(convert, value))
+            parts = given if isinstance(given, (list, tuple)) and len(given) == len(value) else [None] * len(value)
+            return type(value)(convert(part, of, f"{name}[{i}]") for i, (part, of) in enumerate(zip(value, parts)))
         return value
 
-    names = list(convention.signature.bind(*convention.args, **convention.kwargs).arguments)
-    for name in dynamic:
-        if name not in names:
-            raise error(f"dynamic: expected names of arguments ({', '.join(names)}), got '{name}'", "NAME")
-    return {name: convert(dynamic.get(name)) for name in names}
+    find_ranges(dynamic)
+    return {name: convert(dynamic.get(name), given, name) for name, given in arguments.items()}
+
+
+def _allowed_ranges(message):
+    """The ranges for `dynamic` that follow from an error message of torch.export, as text; empty if there are none."""
+    found = []
+    for name, least, most in re.findall(r"^  (\w+) = Dim\('\w+'(?:, min=(\d+))?(?:, max=(\d+))?\)$", message, re.M):
+        found.append([name, int(least or 2), int(most or 1 << 20)])
+    for name, most in re.findall(r"of (\w+) = \S+ in the specified range (?:\d+ <= )?\w+ <= (\d+) satisfy", message):
+        if name not in [other for other, *_ in found]:
+            found.append([name, 2, int(most)])
+    for one in found:
+        # A slice of a whole dimension is another program in torch.export than a slice of a part.
+        if re.search(rf"of {one[0]} = .* generated guard .* != {one[2]}\.", message):
+            one[2] -= 1
+    return ", ".join(f"('{name}', {least}, {most})" for name, least, most in found)
+
+
+def _refuse_dropout(program):
+    """Raises an error if a dropout does not depend on the mode of the module, which is evaluation mode."""
+    for node in program.graph.nodes:
+        if "dropout" in str(node.target) and len(node.args) == 3 and node.args[2] is True:
+            lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+            place = f"{pathlib.Path(lines[-1][0]).name}:{lines[-1][1]}: " if lines else ""
+            raise error(f"{place}expected a dropout that is off in evaluation mode, got one that is always on; F.dropout needs "
+                        "training=self.training", "COMPILE")
 
 
 def export(module, args, kwargs, dynamic):
@@ -52,6 +119,9 @@ def export(module, args, kwargs, dynamic):
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
         if tensor.is_meta:
             raise error(f"expected weights with elements, got '{name}' on the device meta", "DEVICE")
+    if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+        raise error("compile: expected torch.autocast to be off, because a kernel computes in the types of the module; convert the "
+                    "module, for example with module.bfloat16(), or use compute=\"bf16\"")
     convention = Convention(module.forward, args, kwargs)
     # torch.export takes arguments that are one tensor for one argument. A kernel takes contiguous arrays.
     example_args, example_kwargs = torch.utils._pytree.tree_map_only(
@@ -62,7 +132,12 @@ def export(module, args, kwargs, dynamic):
         with torch.no_grad():
             program = torch.export.export(module, example_args, example_kwargs, dynamic_shapes=shapes)
     except Exception as reason:
+        allowed = _allowed_ranges(str(reason))
+        if dynamic and allowed:
+            raise error(f"torch.export cannot export {type(module).__name__} for all sizes; write the sizes that it supports in "
+                        f"`dynamic`, as {allowed} in place of the name", "COMPILE") from reason
         raise error(f"torch.export cannot export {type(module).__name__}: {reason}", "COMPILE") from reason
+    _refuse_dropout(program)
     convention.set_results(program)
     return program, convention
 
@@ -96,7 +171,8 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
     a torch.export.ExportedProgram; or the path of a file that ends in .pt2 or .mlir.
 
     `dynamic` names the sizes that may change from call to call, by argument and dimension, such as
-    {"x": {0: "B", 1: "S"}}. Sizes with the same name are equal. All other sizes are those of the example.
+    {"x": {0: "B", 1: "S"}}. Sizes with the same name are equal. In place of a name, ("S", 2, 256) gives the least and
+    the greatest size too; a torch.export.Dim is also allowed. All other sizes are those of the example.
     `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a"; by default the CPU of this machine
     ("native"), and the GPU that holds the example.
     With compute="bf16", the factors of matrix products of f32 are rounded to bf16. `schedule` names one way of
@@ -104,7 +180,11 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
     error. `num_threads` sets k.num_threads.
     With cache=False, the model is compiled even if the cache has the library for this graph, target and compiler.
     """
-    kwargs = kwargs or {}
+    kwargs = {} if kwargs is None else kwargs
+    if not isinstance(args, (tuple, list)):
+        raise error(f"compile: expected a tuple of example arguments, such as (x,), got {describe(args)}")
+    if not isinstance(kwargs, Mapping):
+        raise error(f"compile: expected a dictionary of example keyword arguments, got {describe(kwargs)}")
     if dynamic and not (sys.modules.get("torch") and isinstance(model, sys.modules["torch"].nn.Module)):
         raise error("compile: expected `dynamic` with a module only; an exported program or a file has its own dynamic "
                     "sizes")

@@ -58,7 +58,7 @@ def _is_same(value, other):
     return value is other or type(value) is type(other) and is_constant(value) and repr(value) == repr(other)
 
 
-def _describe(value):
+def describe(value):
     """The value of a constant, or the kind of another value, for messages."""
     if is_constant(value):
         return repr(value)
@@ -128,14 +128,14 @@ class Convention:
     def _need(self, name, expected, values):
         """Raises an error: the argument `name` is not the constant `expected`, or no array, as at compile time."""
         what = "an array or a tensor" if expected is ARRAY else f"{expected!r}, the value at compile time"
-        got = f"got {_describe(values[name])}" if name in values else "but it is missing"
+        got = f"got {describe(values[name])}" if name in values else "but it is missing"
         raise error(f"argument '{name}': expected {what}, {got}", "NULL" if expected is ARRAY else "VALUE")
 
     def inputs(self, args, kwargs):
         values = self.bind(args, kwargs)
         for name in values:
             if name not in self.values:
-                raise error(f"argument '{name}': expected no such argument, as at compile time, got {_describe(values[name])}",
+                raise error(f"argument '{name}': expected no such argument, as at compile time, got {describe(values[name])}",
                             "VALUE")
             if name not in self.parts and not _is_same(values[name], self.values[name]):
                 self._need(name, self.values[name], values)

@@ -93,6 +93,58 @@ class Modules(Case):
         with self.assertError("contiguous"):
             kernel(self.x.transpose(0, 1).contiguous().transpose(0, 1))
 
+    def test_ranges_of_sizes(self):
+        class Sliced(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("tril", torch.tril(torch.ones(64, 64)))
+
+            def forward(self, x, others):
+                s = x.shape[1]
+                scores = (x @ x.transpose(-1, -2)).masked_fill(self.tril[:s, :s] == 0, float("-inf"))
+                return torch.softmax(scores, -1) @ x + others["a"]
+
+        module, x = Sliced().eval(), torch.randn(2, 14, 64)
+        for size in ("S", ("S", 2, 64), torch.export.Dim("S", max=64)):
+            with self.assertError("cannot export Sliced for all sizes; .* as \\('S', 2, 63\\) in place of the name"):
+                attn.compile(module, (x, {"a": x}), dynamic={"x": {1: size}, "others": {"a": {1: size}}})
+        for size, other in ((("S", 2, 63), "S"), ("S", ("S", 2, 63)), (("S", 2, 63), ("S", 2, 63)), (torch.export.Dim("S", max=63),) * 2):
+            kernel = attn.compile(module, (x, {"a": x}), dynamic={"x": {-2: size}, "others": {"a": {1: other}}})
+            for length in (1, 14, 63):
+                y = torch.randn(2, length, 64)
+                self.assertNear(kernel(y, {"a": y}), module(y, {"a": y}))
+            with self.assertError("expected size in \\[0, 63\\] in dimension 1, got 64"):
+                kernel(torch.randn(2, 64, 64), {"a": torch.randn(2, 64, 64)})
+        kernel = attn.compile(self.module, (self.x,), dynamic={"x": ("B", 14, 64)})  # a size for each dimension
+        self.assertEqual(kernel(torch.randn(5, 14, 64)).shape, (5, 14, 64))
+        for dynamic, pattern in (
+                ({"x": {5: "B"}}, "dimensions of the argument 'x' from 0 to 2, because its rank is 3, got 5"),
+                ({"others": {"a": {"S": 1}}}, "dimensions of the argument 'others\\['a'\\]' from 0 to 2, .* got 'S'"),
+                (True, "expected a dictionary with the sizes that may change, such as {'x': {0: 'B'}}, got True"),
+                ({"x": {1: ("S", 2)}}, "expected a name and the least and greatest size, such as \\('S', 2, 256\\), got \\('S', 2\\)"),
+                ({"x": {1: ("S", 9, 4)}}, "expected a name and the least and greatest size"),
+                ({"x": {1: ("S", 2, 9)}}, "expected 'S' from 2 to 9, got 14 in dimension 1 of the argument 'x'"),
+                ({"x": {0: ("S", 2, 9), 1: ("S", 2, 20)}}, "expected one range of 'S', got \\(2, 9\\) and \\(2, 20\\)")):
+            with self.subTest(dynamic=dynamic), self.assertError(pattern):
+                attn.compile(module, (x, {"a": x}), dynamic=dynamic)
+
+    def test_wrong_examples(self):
+        with self.assertError("expected a tuple of example arguments, such as \\(x,\\), got an array"):
+            attn.compile(self.module, self.x)
+        with self.assertError("expected a tuple of example arguments, such as \\(x,\\), got a dictionary"):
+            attn.compile(self.module, {"x": self.x})
+        with self.assertError("expected a dictionary of example keyword arguments, got an array"):
+            attn.compile(self.module, (), self.x)
+
+        class Dropout(torch.nn.Module):
+            def forward(self, x):
+                return torch.nn.functional.dropout(torch.softmax(x @ x.transpose(-1, -2), -1), 0.1) @ x
+
+        with self.assertError(r"with_torch.py:\d+: expected a dropout that is off .* F.dropout needs training=self.training"):
+            attn.compile(Dropout().eval(), (self.x,))
+        with torch.autocast("cpu"), self.assertError("expected torch.autocast to be off"):
+            attn.compile(self.module, (self.x,))
+
     def test_arguments_and_results(self):
         module = Pair().eval()
         x, a, b = torch.randn(3, 2, 5, 32).unbind()
