@@ -12,6 +12,7 @@ import logging
 import operator
 
 import torch
+import torch.nn.functional as F
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
@@ -54,6 +55,49 @@ def _size_source(size, tensors):
 
 class NoAttention(attn.Error):
     """A graph has no attention that attn fuses, so PyTorch's backend may be as fast."""
+
+
+def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, use_gelu, norm_first, eps, norm_weight1, norm_bias1,
+                   norm_weight2, norm_bias2, weight1, bias1, weight2, bias2, mask=None, mask_type=None):
+    """The op of nn.TransformerEncoderLayer in inference mode, in ops that attn imports.
+
+    An element of `mask` that is not 0 hides pairs: (queries, keys) if mask_type is 0, (batch, keys) if it is 1, and (batch,
+    heads, queries, keys) if it is 2.
+    """
+    kept = None if mask is None else mask == 0
+    if mask_type == 1:
+        kept = kept[:, None, None, :]
+
+    def attend(x):
+        q, k, v = F.linear(x, qkv_weight, qkv_bias).unflatten(-1, (3, heads, width // heads)).permute(2, 0, 3, 1, 4)
+        return F.linear(F.scaled_dot_product_attention(q, k, v, kept).transpose(1, 2).flatten(2), out_weight, out_bias)
+
+    def feed(x):
+        return F.linear((F.gelu if use_gelu else F.relu)(F.linear(x, weight1, bias1)), weight2, bias2)
+
+    def norm1(x):
+        return F.layer_norm(x, (width,), norm_weight1, norm_bias1, eps)
+
+    def norm2(x):
+        return F.layer_norm(x, (width,), norm_weight2, norm_bias2, eps)
+
+    if norm_first:
+        x = x + attend(norm1(x))
+        return x + feed(norm2(x))
+    x = norm1(x + attend(x))
+    return norm2(x + feed(x))
+
+
+#: Functions that compute ops which attn does not import, in other ops.
+decompositions = {torch._transformer_encoder_layer_fwd: _encoder_layer,
+                  torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer}
+
+
+class Decomposed(torch.fx.Interpreter):
+    """Runs a graph with the functions of `decompositions` in place of their ops."""
+
+    def call_function(self, target, args, kwargs):
+        return super().call_function(decompositions.get(target, target), args, kwargs)
 
 
 class Lifted(torch.nn.Module):
@@ -105,7 +149,7 @@ class Lifted(torch.nn.Module):
                 values.append(rest[0])
         if isinstance(self.graph, torch.fx.GraphModule):
             with torch.fx.traceback.preserve_node_meta():  # the lines of the model, for reports
-                return torch.fx.Interpreter(self.graph).run(*values)
+                return Decomposed(self.graph).run(*values)
         return self.graph(*values)
 
 

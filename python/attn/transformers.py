@@ -15,6 +15,7 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
+from attn import dynamo
 from attn._compile import compile_text
 from attn._masks import TYPES, Mask, write
 
@@ -117,6 +118,15 @@ def _spelled_out(query, key, value, mask, is_causal, scale, dropout, position_bi
     return (torch.dropout(kept, dropout, dropout > 0) @ value).transpose(1, 2).contiguous()
 
 
+def _decomposed(query, key, value, mask, is_causal, scale, softcap):
+    """The op attn::attention in ops that attn compiles together with the rest of a graph."""
+    if softcap is not None:
+        return _spelled_out(query, key, value, mask, is_causal, scale, 0.0, softcap=softcap)
+    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale, enable_gqa=True)
+    return out.transpose(1, 2).contiguous()
+
+
+dynamo.decompositions[torch.ops.attn.attention.default] = _decomposed
 _warned = set()
 
 
