@@ -237,9 +237,9 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
     return kernel
 
 
-def compile_text(text, name, *, target, device, num_threads):
+def compile_text(text, name, *, target, device, num_threads, compute=None, schedule=None):
     """Compiles a model that is MLIR text."""
-    return _build(TextSource(_options(_target(target, device)), text, name), device, num_threads)
+    return _build(TextSource(_options(_target(target, device), compute, schedule), text, name), device, num_threads)
 
 
 def _target(target, device):

@@ -19,7 +19,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 import attn
 from attn import _compiler
 from attn._compile import compile as compile_module
-from attn._compile import export
+from attn._compile import compile_text, export
+from attn._kernel import error
 from attn._source import version
 
 log = logging.getLogger("attn")
@@ -160,7 +161,7 @@ class Graph:
     that is part of the code has changed, the call runs `graph` in PyTorch.
     """
 
-    def __init__(self, graph, fakes, values, is_weight):
+    def __init__(self, graph, fakes, values, is_weight, options):
         """`fakes` are the inputs with symbolic sizes, `values` example inputs with the real weights."""
         module = Lifted(graph, fakes, is_weight).eval()
         module.set_weights(values)
@@ -169,8 +170,9 @@ class Graph:
         examples = tuple(values[i].detach().clone() for i in module.kept)
         dynamic = {"inputs": module.dynamic} if any(module.dynamic) else None
         with torch._guards.tracing(None):  # so that assumptions of torch.export do not become guards of the graph
-            self.kernel = compile_module(module, examples, dynamic=dynamic)
-        if not self.kernel.report.json["fused"]:
+            self.kernel = compile_module(module, examples, dynamic=dynamic, **options)
+        found = self.kernel.report.json
+        if not found["fused"] and not (found["unfused"] and options.get("schedule") == "unfused"):
             raise NoAttention("it has no attention that attn fuses")
         self.graph, self.places, self.kept = graph, module.places, module.kept
         self.weights = [i for i, (kind, *_) in enumerate(module.places) if kind == "weight"]
@@ -288,7 +290,7 @@ def _example(fake):
     return torch.zeros([hint(size) for size in fake.shape], dtype=fake.dtype, device=fake.device)
 
 
-def _split(graph, fakes, values, is_weight):
+def _split(graph, fakes, values, is_weight, options):
     """Replaces the parts with attention by kernels. Returns the graph, the kernels, and why other parts were left."""
     known = Known(graph, fakes, values, is_weight)
     weights = {node.name: value for node, value, weight in
@@ -317,7 +319,7 @@ def _split(graph, fakes, values, is_weight):
                        for argument, weight, fake in zip(call.args, part_weight, part_fakes)]
         is_tensor = [isinstance(fake, torch.Tensor) for fake in part_fakes]
         try:
-            part = Part(Graph(module, part_fakes, part_values, part_weight), is_tensor)
+            part = Part(Graph(module, part_fakes, part_values, part_weight, options), is_tensor)
         except NoAttention:
             continue
         except attn.Error as reason:
@@ -345,8 +347,29 @@ def _describe(kernels):
                      for attention in kernel.report.attentions)
 
 
-def backend(graph, inputs, **options):
-    """The backend of torch.compile; `inputs` are the examples that torch.compile passes."""
+OPTIONS = ("target", "schedule", "compute")
+
+
+def _check_options(options, others):
+    """Raises an error if torch.compile got options that attn.compile does not take, or values that it refuses."""
+    for name in others:
+        raise error(f"torch.compile: expected no {name} with the backend attn, got {others[name]!r}")
+    for name in options:
+        if name not in OPTIONS:
+            raise error(f"torch.compile: expected options of the backend attn ({', '.join(OPTIONS)}), got '{name}'", "NAME")
+    text = "func.func @none(%x: tensor<1xf32>) -> tensor<1xf32> { return %x : tensor<1xf32> }"
+    if options:
+        compile_text(text, "options", device="cpu", num_threads=None, **{"target": None, **options})
+
+
+def backend(graph, inputs, options=None, name=None, **others):
+    """The backend of torch.compile.
+
+    `inputs` are the examples that torch.compile passes. `options` of the user are the parameters `target`, `schedule` and
+    `compute` of attn.compile.
+    """
+    options = options or {}
+    _check_options(options, others)
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     fakes = [node.meta.get("example_value", value) for node, value in zip(placeholders, inputs)]
     is_weight = [isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
@@ -356,7 +379,7 @@ def backend(graph, inputs, **options):
         _report(f"{what}: left to PyTorch, because a gradient is wanted; call inside torch.inference_mode()")
         return _default(graph, inputs)
     try:
-        compiled = Graph(graph, fakes, inputs, is_weight)
+        compiled = Graph(graph, fakes, inputs, is_weight, options)
         _report(f"{what}: compiled as a whole: {_describe([compiled.kernel])}")
         return compiled
     except NoAttention as reason:
@@ -366,7 +389,7 @@ def backend(graph, inputs, **options):
         whole = _first_line(reason)
     kernels, left = [], []
     try:
-        graph, kernels, left = _split(graph, fakes, inputs, is_weight)
+        graph, kernels, left = _split(graph, fakes, inputs, is_weight, options)
     except attn.Error as reason:
         left = [_first_line(reason)]
     if kernels:

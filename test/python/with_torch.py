@@ -520,6 +520,60 @@ class Backend(Case):
             self.assertNear(torch.compile(module, backend="attn")(x), module(x))
         self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
 
+    def test_options(self):
+        module, x = MultiHeadAttention(64, 8).eval(), torch.randn(2, 14, 64)
+        for options, tolerance in (({"schedule": "whole-scores"}, 2e-6), ({"schedule": "unfused", "target": "x86-64"}, 2e-6),
+                                   ({"compute": "bf16"}, 2e-2)):
+            torch._dynamo.reset()
+            with torch.inference_mode():
+                got = torch.compile(module, backend="attn", options=options)(x)
+                self.assertNear(got, module(x), tolerance)
+            self.assertRegex(attn.dynamo.reports[-1], "compiled as a whole: .*" + options.get("schedule", ""))
+        for options, pattern in (({"options": {"tarrget": "native"}}, "\\(target, schedule, compute\\), got 'tarrget'"),
+                                 ({"options": {"schedule": "fast"}}, "expected one of per-head, .*, got 'fast'"),
+                                 ({"options": {"target": "avx9"}}, "got 'avx9'"), ({"mode": "max-autotune"}, "expected no mode")):
+            torch._dynamo.reset()
+            with self.subTest(pattern), torch.inference_mode():
+                with self.assertRaisesRegex(torch._dynamo.exc.BackendCompilerFailed, pattern) as context:
+                    torch.compile(module, backend="attn", **options)(x)
+                self.assertIsInstance(context.exception.inner_exception, attn.Error)
+
+    def test_transformer_encoder(self):
+        """In inference mode, PyTorch's encoder layers are one op, which attn decomposes."""
+        x = torch.randn(2, 20, 64)
+        ends = torch.tensor([20, 12])
+        hidden = torch.ones(20, 20, dtype=torch.bool).triu(1)
+        padding = torch.arange(20) >= ends[:, None]
+        for options in ({}, {"norm_first": True, "activation": "gelu"}):
+            layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, **options)
+            model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+            for masks in ({}, {"mask": hidden}, {"src_key_padding_mask": padding}, {"mask": hidden, "src_key_padding_mask": padding}):
+                torch._dynamo.reset()
+                with self.subTest(masks=list(masks), options=options), torch.inference_mode():
+                    got, expected = torch.compile(model, backend="attn")(x, **masks), model(x, **masks)
+                    for of_got, of_expected, end in zip(got, expected, ends if "src_key_padding_mask" in masks else (20, 20)):
+                        self.assertNear(of_got[:end], of_expected[:end], 5e-6)
+                    self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
+
+    def test_changed_mask(self):
+        """A mask whose values are part of the code has changed, so the graph runs in PyTorch."""
+
+        class Masked(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mask", torch.tril(torch.ones(12, 12)))
+
+            def forward(self, x):
+                return torch.softmax((x @ x.transpose(-1, -2)).masked_fill(self.mask == 0, float("-inf")), -1) @ x
+
+        module, x = Masked().eval(), torch.randn(1, 12, 16)
+        compiled = torch.compile(module, backend="attn")
+        with torch.no_grad():
+            self.assertNear(compiled(x), module(x))
+            self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
+            module.mask.fill_(1)
+            self.assertNear(compiled(x), module(x))
+
     def test_left(self):
         module = MultiHeadAttention(64, 8).eval()
         torch.compile(module, backend="attn")(torch.randn(2, 14, 64)).sum().backward()
@@ -594,6 +648,19 @@ class Transformers(Case):
             got = gemma(x).logits
         gemma.set_attn_implementation("eager")
         self.assertNear(got, gemma(x).logits, 5e-6)
+
+    def test_in_compiled_graphs(self):
+        """torch.compile(backend="attn") compiles attn's own attention with the rest of the graph."""
+        attn.transformers.register()
+        for name, model, inputs in models():
+            x = inputs(2, 16)
+            model.eval().set_attn_implementation("eager")
+            torch._dynamo.reset()
+            with self.subTest(name), torch.inference_mode():
+                expected = model(**x)[0]
+                model.set_attn_implementation("attn")
+                self.assertNear(torch.compile(model, backend="attn")(**x)[0], expected, 5e-6)
+                self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
 
     def test_fallback(self):
         attn.transformers.register()
