@@ -163,7 +163,9 @@ class Convention:
         outputs = iter(outputs)
         leaves = []
         for kind, value in self.results:
-            if kind == "constant" and not isinstance(value, (bool, int, float)):
+            if kind == "constant":
+                if isinstance(value, (bool, int, float)):
+                    next(outputs)  # has the same value
                 leaves.append(value)
             else:
                 output = next(outputs)
@@ -245,6 +247,7 @@ class Kernel(_attn.Function):
         functions = {function["name"]: function for function in manifest["functions"]}
         entry = entry or next(iter(functions))
         self = super().__new__(cls, library, entry, level, *_parse_device(device))
+        self._library = library
         self.path = str(path)
         self.device = str(device)
         self.manifest = manifest
@@ -257,10 +260,20 @@ class Kernel(_attn.Function):
         self._report_json = None  # the report that attnc wrote
         self._measured = None  # the milliseconds and the statistics of a call, from bench()
         self._buffers = None  # made when they are first needed
+        self._loads = 0  # how many times load_state_dict was called
         return self
 
     def __init__(self, *args, **kwargs):
         pass
+
+    def _clone(self):
+        """Returns another kernel of the same code, with its own weights, which are not set, and its own buffers."""
+        clone = _attn.Function.__new__(type(self), self._library, self.name, self.level, *_parse_device(self.device))
+        clone.__dict__.update(self.__dict__, _buffers=None, _source=self._source and self._source.copy())
+        clone.num_threads = self.num_threads
+        if self._convention and not self._convention.is_plain(len(self._names)):
+            clone._is_plain = False
+        return clone
 
     # Calls.
 
@@ -349,6 +362,7 @@ class Kernel(_attn.Function):
             tensors = self._source.complete(tensors, wanted)
         if wanted or tensors:
             self._set_weights(tensors)
+        self._loads += 1
         if self._source:
             self._source.remember(tensors)
 
@@ -392,11 +406,12 @@ class Kernel(_attn.Function):
         """
         self._need_source("save").save(pathlib.Path(path))
 
-    def check(self, *args: Any, tolerance: float = 1e-5, **kwargs: Any) -> float:
+    def check(self, *args: Any, tolerance: float | None = None, **kwargs: Any) -> float:
         """Compares a call with the model's own result in float64, op by op, and returns the largest error.
 
         The error is relative to the largest value of an output. An error above `tolerance` raises attn.Error, which names
-        the first stage of the compiler after which the results differ.
+        the first stage of the compiler after which the results differ. By default, `tolerance` is 1e-5, and 1e-2 for
+        outputs of f16 and bf16. The check is much slower than a call: it may take minutes for a large model.
         """
         return self._need_source("check").check(self, self._inputs(args, kwargs), tolerance)
 
@@ -410,15 +425,16 @@ class Kernel(_attn.Function):
 
         return _bench.measure(self, self._need_source("bench"), args, kwargs, against, seconds)
 
-    def as_module(self, layer: torch.nn.Module) -> torch.nn.Module:
+    def as_module(self, layer: torch.nn.Module, *, copy: bool = False) -> torch.nn.Module:
         """Returns a module that calls the kernel in place of `layer`, from which it was compiled.
 
-        The kernel gets the present weights of the layer.
+        The kernel gets the present weights of the layer. With `copy`, calls convert arguments of another type, and those
+        that are not contiguous.
         When gradients are wanted, or the layer is in training mode, it calls the layer and warns.
         """
         from attn import _module
 
-        return _module.Compiled(self, layer)
+        return _module.Compiled(self, layer, copy)
 
 
 def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str | None = None, device: Any = "cpu",

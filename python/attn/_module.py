@@ -1,5 +1,6 @@
 """Kernel.as_module: a kernel in the place of a layer of a model."""
 
+import copy
 import warnings
 
 import torch
@@ -15,7 +16,7 @@ class Compiled(torch.nn.Module):
     in place, or replaced, are packed again at the next call.
     """
 
-    def __init__(self, kernel, layer):
+    def __init__(self, kernel, layer, copies_arguments):
         super().__init__()
         if kernel._convention is None:
             raise error("as_module: expected a kernel that was compiled from a module")
@@ -25,6 +26,7 @@ class Compiled(torch.nn.Module):
         object.__setattr__(self, "layer", layer)  # not as a submodule
         self.training = layer.training
         self._kernel = kernel
+        self._copies_arguments = copies_arguments
         self._packed = None
         self._has_warned = False
         self._update()
@@ -41,11 +43,11 @@ class Compiled(torch.nn.Module):
 
     def _update(self):
         versions = self._versions()
-        if versions != self._packed:
+        if (versions, self._kernel._loads) != self._packed:
             # A state_dict lacks the buffers that are not persistent.
             buffers = {name: tensor for name, tensor in self.layer.named_buffers() if name in self._kernel._source.tensors()}
             self._kernel.load_state_dict({**buffers, **self.layer.state_dict()})
-            self._packed = versions
+            self._packed = versions, self._kernel._loads
         if self._kernel._buffer_names:  # so that calls change the layer's own buffers
             buffers = dict(self.layer.named_buffers())
             self._kernel.buffers.update((name, buffers[name]) for name in self._kernel._buffer_names)
@@ -70,4 +72,12 @@ class Compiled(torch.nn.Module):
     @torch.compiler.disable  # torch.compile calls the kernel between two graphs
     def _run(self, args, kwargs):
         self._update()
-        return self._kernel(*args, **kwargs)
+        return self._kernel(*args, copy=self._copies_arguments, **kwargs) if self._copies_arguments else self._kernel(*args, **kwargs)
+
+    def __deepcopy__(self, memo):
+        """A copy for a copy of the layer. The kernels share their code, and have their own weights."""
+        return memo.setdefault(id(self), Compiled(self._kernel._clone(), copy.deepcopy(self.layer, memo), self._copies_arguments))
+
+    def __reduce_ex__(self, protocol):
+        raise error("a module from as_module cannot be pickled, because a kernel is code of this machine; save its state_dict(), and "
+                    "call as_module again after loading")

@@ -1,5 +1,6 @@
 """The model that a kernel was compiled from: a file, MLIR text, or a PyTorch module."""
 
+import copy
 import hashlib
 import json
 import pathlib
@@ -56,6 +57,10 @@ class Source:
         """Returns the weights named in `wanted`, taken from `tensors`, a state_dict."""
         return tensors
 
+    def copy(self):
+        """Returns the model for another kernel, which may have other weights."""
+        return copy.copy(self)
+
     def remember(self, tensors):
         """Records `tensors` as the current weights of the kernel."""
         raise NotImplementedError
@@ -78,7 +83,7 @@ class Source:
 
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            options = [self.model_file(folder), *self.options, f"--tolerance={tolerance}"]
+            options = [self.model_file(folder), *self.options, *([] if tolerance is None else [f"--tolerance={tolerance}"])]
             if kernel.device != "cpu":
                 options.append(f"--device={kernel.device}")
             if self.new_weights() is not None:
@@ -88,10 +93,11 @@ class Source:
                 numpy.save(folder / f"in{i}.npy", _to_numpy(array))
                 options.append(f"--input={folder}/in{i}.npy")
             try:
-                text = _compiler.run("attn-run", [*options, "--reference", f"--output-dir={folder}"], "attn: checking")
+                text = _compiler.run("attn-run", [*options, "--reference", f"--output-dir={folder}"],
+                                     f"attn: checking {self.name}")
             except Error as reason:
                 try:
-                    _compiler.run("attn-run", [*options, "--first-difference"])
+                    _compiler.run("attn-run", [*options, "--first-difference"], "attn: looking for the first difference")
                 except Error as first:
                     raise error(f"{reason}\n{first}", "VALUE") from None
                 raise
@@ -185,6 +191,11 @@ class ModuleSource(Source):
 
     def tensors(self):
         return self.known
+
+    def copy(self):
+        other = super().copy()
+        other.known, other.versions = dict(self.known), dict(self.versions)
+        return other
 
     def set_roles(self, weights, changed_by_calls):
         """Says which tensors are weights, and which ones calls change. The values of all others are part of the code."""

@@ -71,6 +71,9 @@ class Modules(Case):
             expected = copy.deepcopy(module).float()(x.float()).to(dtype)
             self.assertNear(kernel(x), expected, tolerance)
             self.assertNear(kernel(self.x, copy=True), expected, tolerance)
+            self.assertLess(kernel.check(x), 1e-2)
+            with self.assertError("error"):
+                kernel.check(x, tolerance=1e-5)
 
     def test_errors(self):
         with self.assertError("call module.eval"):
@@ -237,9 +240,18 @@ class Modules(Case):
             def forward(self, x):
                 return x.shape[1]
 
+        class Constants(torch.nn.Module):
+            def forward(self, x):
+                return 7, x * 2, 0.5, True, "text", None, x.shape[1]
+
         kernel = attn.compile(Numbers().eval(), (self.x,), dynamic={"x": {1: "S"}})
         self.assertEqual(type(kernel(self.x)), int)
         self.assertEqual(kernel(self.x[:, :5].contiguous()), 5)
+        kernel = attn.compile(Constants().eval(), (self.x,), dynamic={"x": {1: "S"}})
+        got = kernel(self.x)
+        self.assertEqual([type(result) for result in got], [int, torch.Tensor, float, bool, str, type(None), int])
+        self.assertEqual((got[0], *got[2:]), (7, 0.5, True, "text", None, 14))
+        self.assertNear(got[1], 2 * self.x)
 
     def test_weights(self):
         kernel, other = attn.compile(self.module, (self.x,)), MultiHeadAttention(64, 8).eval()
@@ -424,6 +436,43 @@ class Modules(Case):
         self.assertIsNotNone(self.module.out_proj.weight.grad)
         with self.assertError("compiled from a module"):
             attn.compile(EXAMPLES / "models" / "mha.pt2").as_module(self.module)
+
+    def test_as_module_copy(self):
+        kernel = attn.compile(self.module, (self.x,))
+        strided = self.x.transpose(1, 2).contiguous().transpose(1, 2)
+        with self.assertError("contiguous"):
+            kernel.as_module(self.module)(strided)
+        compiled = kernel.as_module(self.module, copy=True)
+        self.assertNear(compiled(strided), self.module(self.x))
+        self.assertNear(compiled(self.x.double()), self.module(self.x))
+        self.assertNear(copy.deepcopy(compiled)(strided), self.module(self.x))
+
+    def test_as_module_copies(self):
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), attn.compile(self.module, (self.x,)).as_module(self.module)).eval()
+        expected = model(self.x)
+        other = copy.deepcopy(model)
+        self.assertTrue(torch.equal(other(self.x), expected))
+        other[1].out_proj.bias.add_(1)
+        changed = other[1].layer(other[0](self.x))
+        for _ in range(2):  # each keeps its own weights
+            self.assertNear(other(self.x), changed)
+            self.assertTrue(torch.equal(model(self.x), expected))
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertError("cannot be pickled.* state_dict"):
+                torch.save(model, f"{folder}/model.pt")
+            torch.save(other.state_dict(), f"{folder}/state.pt")
+            model.load_state_dict(torch.load(f"{folder}/state.pt"))
+        self.assertNear(model(self.x), changed)
+
+    def test_one_kernel_for_two_layers(self):
+        layers = [self.module, MultiHeadAttention(64, 8).eval()]
+        kernel = attn.compile(self.module, (self.x,))
+        compiled = [kernel.as_module(layer) for layer in layers]
+        for _ in range(2):
+            for one, layer in zip(compiled, layers):
+                self.assertNear(one(self.x), layer(self.x))
+        kernel.load_state_dict(MultiHeadAttention(64, 8).state_dict())
+        self.assertNear(compiled[0](self.x), self.module(self.x))
 
     def test_as_module_in_torch_compile(self):
         kernel = attn.compile(self.module, (self.x,), dynamic={"x": {1: "S"}})
