@@ -16,7 +16,7 @@ from typing import Any
 from attn import _compiler
 from attn._compiler import clear_cache
 from attn._attn import Error
-from attn._kernel import Convention, Kernel, describe, error
+from attn._kernel import Convention, Kernel, describe, error, why_no_array
 from attn._source import FileSource, ModuleSource, TextSource, plain
 
 
@@ -113,6 +113,8 @@ def _refuse_dropout(program):
 def export(module, args, kwargs, dynamic):
     import torch
 
+    if isinstance(module, torch.jit.ScriptModule):
+        raise error("compile: expected a module of Python, got one of torch.jit; compile the module from which it was made")
     training = [name or "the module" for name, part in module.named_modules() if part.training]
     if training:
         raise error(f"expected a module in evaluation mode, got {training[0]} in training mode; call module.eval() first")
@@ -123,6 +125,9 @@ def export(module, args, kwargs, dynamic):
         raise error("compile: expected torch.autocast to be off, because a kernel computes in the types of the module; convert the "
                     "module, for example with module.bfloat16(), or use compute=\"bf16\"")
     convention = Convention(module.forward, args, kwargs)
+    for name, tensor in convention.arrays():
+        if why := why_no_array(tensor):
+            raise error(f"compile: expected the example argument '{name}' in memory, got {why}", "DEVICE")
     # torch.export takes arguments that are one tensor for one argument. A kernel takes contiguous arrays.
     example_args, example_kwargs = torch.utils._pytree.tree_map_only(
         torch.Tensor, lambda tensor: tensor.detach().clone(memory_format=torch.contiguous_format),
@@ -154,7 +159,11 @@ def _options(target, compute=None, schedule=None, require_fused=False):
 
 
 def _cuda_level(device):
-    torch = sys.modules["torch"]
+    try:
+        import torch
+    except ImportError:
+        raise error(f"compile: expected PyTorch, which tells attn the GPU of the device '{device}'; install it, or pass a target such as "
+                    "'native,sm_90a'", "DEVICE") from None
     try:
         return "sm_90a" if torch.cuda.get_device_capability(device) == (9, 0) else "sm_80"
     except (RuntimeError, AssertionError) as reason:

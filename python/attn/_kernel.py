@@ -41,6 +41,18 @@ def is_constant(leaf):
     return leaf is None or isinstance(leaf, (bool, int, float, complex, str))
 
 
+def why_no_array(value):
+    """Why a call cannot take `value`, which is no constant; None if there is no known reason."""
+    torch = sys.modules.get("torch")
+    if not (torch and isinstance(value, torch.Tensor)):
+        return None
+    if value.is_meta:
+        return "a tensor on the device meta, which has no elements"
+    if value.layout != torch.strided or value.is_nested:
+        return f"a tensor of layout {value.layout}; call x.to_dense()" if not value.is_nested else "a nested tensor"
+    return f"a tensor of type {value.dtype}; call x.dequantize()" if value.is_quantized else None
+
+
 def _order(value, like):
     """The value, with its dictionaries in the order of those of `like`."""
     if isinstance(value, dict) and isinstance(like, dict) and value.keys() == like.keys():
@@ -88,6 +100,12 @@ class Convention:
             self.parts[name] = ([name + sys.modules["torch"].utils._pytree.keystr(path) for path, _ in paths],
                                 [leaf if is_constant(leaf) else ARRAY for _, leaf in paths], spec)
         self.out_spec = None  # the structure of the results in torch.export, for outputs()
+
+    def arrays(self):
+        """The parts of the example arguments that are arrays: pairs of a name and an array."""
+        for name, (names, constants, _) in self.parts.items():
+            leaves = sys.modules["torch"].utils._pytree.tree_leaves(self.values[name])
+            yield from ((part, leaf) for part, leaf, constant in zip(names, leaves, constants) if constant is ARRAY)
 
     def set_results(self, program):
         """Reads the structure and the kinds of the results from an exported program."""
@@ -218,6 +236,22 @@ def _convert(array, dtype):
     return numpy.ascontiguousarray(array, name)
 
 
+class Buffers(dict):
+    """The buffers of a kernel by name; no other names can be added."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def __setitem__(self, name, array):
+        if name not in self.names:
+            raise error(f"k.buffers: expected a name among {', '.join(self.names) or 'none'}, got '{name}'", "NAME")
+        super().__setitem__(name, array)
+
+    def update(self, *arrays, **more):
+        for name, array in dict(*arrays, **more).items():
+            self[name] = array
+
+
 def _parse_device(device):
     """The device type and the device number in DLPack of "cpu", "cuda" or "cuda:1"."""
     kind, _, number = str(device).partition(":")
@@ -282,7 +316,13 @@ class Kernel(_attn.Function):
         if self._convention:
             inputs = iter(self._convention.inputs(args, kwargs))
             return [self._buffer(name) if name in self._buffer_names else next(inputs) for name in self._names]
-        leaves = _leaves(args)
+        leaves = []
+        for value in args:
+            parts = _leaves(value)
+            if isinstance(value, (list, tuple)) and any(isinstance(part, (bool, int, float)) for part in parts):
+                name = self._names[min(len(leaves), len(self._names) - 1)]
+                raise error(f"{self.name}: argument '{name}' expected an array or a tensor, got {describe(value)}", "NULL")
+            leaves += parts
         names = [name for name in self._names if name not in self._buffer_names]
         if len(leaves) == len(self._names):
             names = self._names
@@ -306,12 +346,26 @@ class Kernel(_attn.Function):
             inputs = [array if argument.get("in_out") else _convert(array, argument["dtype"])
                       for argument, array in zip(self.signature["inputs"], inputs)]
         outputs = None if out is None else tuple(_leaves(out))
-        results = self.run(tuple(inputs), outputs)
+        try:
+            results = self.run(tuple(inputs), outputs)
+        except (RuntimeError, AttributeError) as reason:
+            if not isinstance(reason, _attn.Error):
+                self._explain(inputs, reason)
+            raise
         if out is not None:
             return out
         if self._convention and self._convention.out_spec is not None:
             return self._convention.outputs(list(results))
         return _nest([argument["name"] for argument in self.signature["outputs"]], results)
+
+    def _explain(self, inputs, reason):
+        """Raises an error that names the input because of which a package of arrays raised `reason`, if it is found."""
+        for argument, array in zip(self.signature["inputs"], inputs):
+            if why := why_no_array(array):
+                raise error(f"{self.name}: argument '{argument['name']}' expected an array in memory, got {why}", "DEVICE") from reason
+        if inputs and isinstance(reason, AttributeError) and "from_dlpack" in str(reason):
+            raise error(f"{self.name}: argument '{self._names[0]}' expected an array whose package has from_dlpack, which makes the "
+                        f"results, got {describe(inputs[0])}; pass numpy.from_dlpack(x)", "DTYPE") from reason
 
     # Buffers.
 
@@ -323,7 +377,7 @@ class Kernel(_attn.Function):
         this dictionary to decode another sequence.
         """
         if self._buffers is None:
-            self._buffers = {}
+            self._buffers = Buffers(self._buffer_names)
             for argument in self.signature["inputs"]:
                 if argument["name"] in self._buffer_names:
                     self._buffers[argument["name"]] = self._first_buffer(argument)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +13,35 @@ from attn._kernel import Kernel, error
 COORDINATES = ("b", "h", "q", "k")
 
 
+OUTER_ARRAY = ("mask: expected each array to be a further parameter of the function, such as table in `def mask(b, h, q, k, table)`, "
+               "which it reads as table[q, k]; got an index into another array or list")
+
+OPERATORS = "+ - * // % abs, comparisons and & | ^ ~"
+
+# The functions of NumPy that its numbers call for these operators, as in `numpy.int64(3) < k`.
+UFUNCS = {"absolute": abs, "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
+          "remainder": operator.mod, "negative": operator.neg, "less": operator.lt, "less_equal": operator.le,
+          "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
+          "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "invert": operator.invert,
+          "logical_and": operator.and_, "logical_or": operator.or_, "logical_not": operator.invert}
+
+
+def _refuse(what):
+    def refuse(*arguments, **options):
+        raise error(f"mask: expected {OPERATORS}, got {what}")
+
+    return refuse
+
+
+def _plain(operand):
+    """A number of NumPy or PyTorch as one of Python; any other operand as it is."""
+    is_number = type(operand).__module__ in ("numpy", "torch") and not getattr(operand, "shape", True)
+    return operand.item() if is_number else operand
+
+
 class Value:
     """A number or a condition in a mask function that is being traced: the SSA value `name` of the MLIR type `type`."""
 
-    __array_ufunc__ = None
     __hash__ = None
 
     def __init__(self, trace, name, type):
@@ -25,6 +52,28 @@ class Value:
         raise error("mask: expected conditions joined by & | ~, and no `if`, `and`, `or`, `not` or chained comparison: the "
                     "function is traced once for all pairs")
 
+    def __index__(self):
+        raise error(OUTER_ARRAY)
+
+    def __int__(self):
+        raise error("mask: expected a function that works for all pairs at once, got one that asks for the value of a number; the "
+                    "function is traced once")
+
+    __float__ = __round__ = __iter__ = __int__
+
+    def __array_ufunc__(self, function, method, *operands, **options):
+        of = UFUNCS.get(function.__name__)
+        if of is None or method != "__call__" or options:
+            _refuse(f"numpy.{function.__name__}")()
+        return of(*map(_plain, operands))
+
+    def __array_function__(self, function, types, arguments, options):
+        _refuse(f"numpy.{function.__name__}")()
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        _refuse(f"torch's function {getattr(function, '__name__', function)}")()
+
     def _binary(self, other, op, swap=False, type="i64"):
         left, right = self.trace.value(self, type), self.trace.value(other, type)
         if swap:
@@ -32,8 +81,10 @@ class Value:
         return self.trace.emit(f"{op} {left}, {right} : {type}", "i1" if op.startswith("arith.cmpi") else type)
 
     def _divide(self, other, op):
+        other = _plain(other)
         if not isinstance(other, int) or isinstance(other, bool) or other <= 0:
-            raise error(f"mask: expected a positive number to divide by, got {other!r}")
+            got = "one that depends on the pair" if isinstance(other, (Value, Captured)) else repr(other)
+            raise error(f"mask: expected a positive whole number to divide by, got {got}")
         if op == "//":
             return self._binary(other, "arith.floordivsi")
         # Like Python, and unlike remsi, % gives no negative number.
@@ -47,6 +98,12 @@ class Value:
     __rmul__ = __mul__
     def __floordiv__(self, other): return self._divide(other, "//")
     def __mod__(self, other): return self._divide(other, "%")
+    def __rfloordiv__(self, other): return self._divide(self, "//")
+    def __rmod__(self, other): return self._divide(self, "%")
+    __truediv__ = __rtruediv__ = _refuse("/; use // for whole numbers")
+    __pow__ = __rpow__ = _refuse("**")
+    __lshift__ = __rlshift__ = _refuse("<<; use * with a power of 2")
+    __rshift__ = __rrshift__ = _refuse(">>; use // with a power of 2")
     def __neg__(self): return 0 - self
     def __abs__(self):
         value = self._binary(-self, "arith.maxsi")
@@ -91,6 +148,15 @@ class Captured:
         self.rank = names
         return self.trace.read(self, names)
 
+    def _lacks_index(self, *other):
+        raise error(f"mask: expected indices of the array '{self.name}', such as {self.name}[b] or {self.name}[b, k], got the array "
+                    "without indices")
+
+    __hash__ = __array_ufunc__ = None
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = __neg__ = __abs__ = _lacks_index
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _lacks_index
+    __invert__ = __bool__ = __int__ = __index__ = __iter__ = _lacks_index
+
 
 class Trace:
     """The body of the score region of attn.attention: the score if the mask function keeps the pair, otherwise -inf."""
@@ -100,7 +166,10 @@ class Trace:
         self.coordinates = {name: self.emit(f"arith.index_cast %i{name} : index to i64", "i64") for name in COORDINATES}
         self.captures = {parameter.name: Captured(self, parameter.name, "i1" if parameter.annotation in (bool, "bool") else "i64")
                          for parameter in list(inspect.signature(function).parameters.values())[4:]}
-        kept = self.value(function(*self.coordinates.values(), *self.captures.values()), "i1")
+        try:
+            kept = self.value(function(*self.coordinates.values(), *self.captures.values()), "i1")
+        except IndexError as reason:  # of NumPy or PyTorch
+            raise error(OUTER_ARRAY) from reason
         for capture in self.captures.values():
             if capture.rank is None:
                 raise error(f"mask: expected the function to read the array '{capture.name}', but it does not")
@@ -113,15 +182,18 @@ class Trace:
         return Value(self, f"%{self.count - 1}", type)
 
     def value(self, operand, wanted):
-        if type(operand).__module__ == "numpy" and not operand.shape:
-            operand = operand.item()
+        operand = _plain(operand)
+        if isinstance(operand, Captured):
+            operand._lacks_index()
         if isinstance(operand, bool) and wanted == "i1":
             return self.emit(f"arith.constant {str(operand).lower()}", "i1").name
         if isinstance(operand, int) and not isinstance(operand, bool) and wanted == "i64":
             return self.emit(f"arith.constant {operand} : i64", "i64").name
         if not isinstance(operand, Value) or operand.type != wanted:
-            what = {"i1": "a condition", "i64": "a number"}
+            what = {"i1": "a condition", "i64": "a whole number"}
             got = what[operand.type] if isinstance(operand, Value) else repr(operand)
+            if hasattr(operand, "shape"):
+                got = "an array that is not a parameter of the function"
             raise error(f"mask: expected {what[wanted]}, got {got}")
         return operand.name
 
@@ -143,6 +215,10 @@ class Mask:
         names = list(inspect.signature(function).parameters)
         if tuple(names[:4]) != COORDINATES:
             raise error(f"mask: expected a function of b, h, q and k, and the arrays that it reads, got one of {', '.join(names)}")
+        for parameter in list(inspect.signature(function).parameters.values())[4:]:
+            if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
+                raise error(f"mask: expected parameters without default values for the arrays, got '{parameter}'; a number can be a "
+                            "variable outside the function")
         self.function = function
         name = getattr(function, "__name__", "mask")
         self.__name__ = name if name.isidentifier() else "mask"
@@ -190,6 +266,8 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
     if layout not in LAYOUTS or key_layout not in LAYOUTS:
         raise error(f"attention: expected layout among {', '.join(LAYOUTS)}, got '{layout}'")
     key_heads, value_size = key_heads or heads, value_size or head_size
+    if scale is not None and not math.isfinite(scale):
+        raise error(f"attention: expected a finite scale, got {scale!r}")
     for name, size in (("heads", heads), ("head_size", head_size), ("key_heads", key_heads), ("value_size", value_size)):
         if not isinstance(size, int) or size < 1:
             raise error(f"attention: expected {name} of at least 1, got {size!r}")

@@ -12,6 +12,9 @@
 extern PyType_Spec library_spec, function_spec;
 extern PyObject *library_type;
 
+/// The class attn.Error.
+extern PyObject *error_type;
+
 /// Raises attn.Error with this message and status, and returns -1.
 int raise_error(attn_status status, const char *message);
 

@@ -457,8 +457,12 @@ static PyObject *function_call(Function *self, PyObject *args, PyObject *kwargs)
     ArrayResult result;
     int32_t none;
     PyObject *returned = run(self, args, /*outputs=*/NULL, /*statistics=*/NULL, /*is_single=*/true, &result, &none);
-    if (returned || result != ARRAY_NONE)
+    // If a package of arrays raised an error, _call raises one that names the argument.
+    bool is_foreign = !returned && result != ARRAY_NONE && !PyErr_ExceptionMatches(error_type) &&
+                      (PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_AttributeError));
+    if (returned || (result != ARRAY_NONE && !is_foreign))
       return returned;
+    PyErr_Clear();
   }
   PyObject *call = PyObject_GetAttrString((PyObject *)self, "_call");
   PyObject *returned = call ? PyObject_Call(call, args, kwargs) : NULL;

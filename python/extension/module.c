@@ -8,7 +8,7 @@
 
 PyObject *library_type;
 
-static PyObject *error_type;
+PyObject *error_type;
 
 static const char *name_status(attn_status status) {
   static const char *const names[] = {"OK",     "USAGE", "RESOURCE", "LIBRARY",   "NAME",    "LEVEL", "COUNT",

@@ -1,6 +1,7 @@
 """kernel.py MODELS: tests the package attn with NumPy, without PyTorch. MODELS is examples/models."""
 import array
 import concurrent.futures
+import importlib.util
 import os
 import pathlib
 import re
@@ -71,7 +72,8 @@ class Calls(Case):
                 ((self.x.astype(np.float64),), "expected float32, got float64.*copy=True", "DTYPE"),
                 ((self.x[0],), "expected rank 3, got 2", "RANK"), ((self.x[:, :13],), "size 14 in dimension 1", "SHAPE"),
                 ((self.x.transpose(1, 0, 2).copy().transpose(1, 0, 2),), "contiguous.*copy=True", "STRIDE"),
-                ((None,), "argument 'x' expected an array, got None", "NULL"), ((3.0,), "expected an array, got 3.0", "NULL")):
+                ((None,), "argument 'x' expected an array, got None", "NULL"), ((3.0,), "expected an array, got 3.0", "NULL"),
+                ((self.x.tolist(),), "argument 'x' expected an array or a tensor, got a list", "NULL")):
             with self.subTest(pattern), self.assertError(pattern, status):
                 self.kernel(*arguments)
         with self.assertError("got 'y'", "NAME"):
@@ -105,6 +107,11 @@ class Calls(Case):
             def __array_namespace__(self):
                 return type("Space", (), {"from_dlpack": staticmethod(lambda values: Other(np.from_dlpack(values)))})
 
+        class Alone(Other):  # of a package that cannot make arrays
+            __array_namespace__ = None
+
+        with self.assertError("argument 'x' expected an array whose package has from_dlpack, .* got an object of type Alone"):
+            self.kernel(Alone(self.x))
         result = self.kernel(Other(self.x))
         self.assertIsInstance(result, Other)
         self.assertNear(result.values, self.expected)
@@ -202,6 +209,9 @@ class Buffers(Case):
         for name in names:
             kernel.buffers[name] = np.zeros_like(kernel.buffers[name])
         self.assertEqual(kernel(token, position).tobytes(), first.tobytes())
+        for change in (lambda: kernel.buffers.__setitem__("nope", 3), lambda: kernel.buffers.update(nope=3)):
+            with self.assertError("k.buffers: expected a name among keys, values, got 'nope'", "NAME"):
+                change()
         with self.assertError("in \\[0, 39\\]", "VALUE"):
             kernel(token, np.array([40]))
 
@@ -242,7 +252,7 @@ class Files(Case):
             kernel.save(self.folder / "layer.txt")
         with self.assertError("x86-64-v9", "LEVEL"):
             attn.load(self.folder / "other.so", level="x86-64-v9")
-        with self.assertError("no function|expected a function", "NAME"):
+        with self.assertError("expected one of its functions", "NAME"):
             attn.load(self.folder / "other.so", entry="backward")
         with self.assertError("expected the device"):
             attn.load(self.folder / "other.so", device="tpu")
@@ -271,6 +281,9 @@ class Files(Case):
             attn.compile(MODELS / "mha.pt2", target="x86-64-v9")
         with self.assertError("schedule", "COMPILE"):
             attn.compile(MODELS / "mha.pt2", schedule="fast")
+        if not importlib.util.find_spec("torch"):
+            with self.assertError("expected PyTorch, which tells attn the GPU of the device 'cuda'", "DEVICE"):
+                attn.compile(MODELS / "mha.pt2", device="cuda")
 
     def test_cache(self):
         cache = self.folder / "cache"
@@ -393,20 +406,45 @@ class Masks(Case):
         self.assertEqual(capped.report.attentions[0]["mask"], "#attn.causal")
         for options, pattern in (({"heads": 0}, "heads of at least 1"), ({"key_heads": 3}, "key_heads divides"),
                                  ({"dtype": "int8"}, "dtype among"), ({"layout": "sbhd"}, "layout among"),
-                                 ({"softcap": -1}, "softcap above 0")):
+                                 ({"softcap": -1}, "softcap above 0"), ({"scale": float("nan")}, "a finite scale, got nan")):
             with self.subTest(pattern), self.assertError(pattern):
                 attn.attention(**{"heads": 4, "head_size": 8, **options})
 
+    def test_numbers_of_numpy(self):
+        q, k = np.ogrid[:8, :8]
+        self.check_picture(attn.plot_mask(lambda b, h, q, k: (np.int64(3) > np.abs(q - k)) & np.bool_(True), 8), [abs(q - k) < 3])
+        self.check_picture(attn.plot_mask(lambda b, h, q, k: np.logical_and(np.int64(8) - q >= k, q % np.int64(2) == 0), 8),
+                           [(8 - q >= k) & (q % 2 == 0)])
+
     def test_wrong_masks(self):
+        table, ends = np.ones((8, 8), bool), np.array([3, 5])
         for function, pattern in (
                 (lambda q, k: k <= q, "expected a function of b, h, q and k"),
                 (lambda b, h, q, k: k <= q and q < 9, "traced once"),
-                (lambda b, h, q, k: q + k, "expected a condition, got a number"),
+                (lambda b, h, q, k: q + k, "expected a condition, got a whole number"),
                 (lambda b, h, q, k: 3, "expected a condition, got 3"),
-                (lambda b, h, q, k: q % k == 0, "positive number to divide by"),
+                (lambda b, h, q, k: q % k == 0, "positive whole number to divide by, got one that depends"),
                 (lambda b, h, q, k, ids: k <= q, "does not"),
                 (lambda b, h, q, k, ids: ids[q + 1] == k, "to be different coordinates"),
-                (lambda b, h, q, k: (k <= q) + 1 == 2, "expected a number, got a condition")):
+                (lambda b, h, q, k: (k <= q) + 1 == 2, "expected a whole number, got a condition"),
+                (lambda b, h, q, k: table[q, k], "to be a further parameter of the function"),
+                (lambda b, h, q, k: k < ends[b], "to be a further parameter of the function"),
+                (lambda b, h, q, k: k < ends.tolist()[b], "to be a further parameter of the function"),
+                (lambda b, h, q, k: q - k < ends, "got an array that is not a parameter"),
+                (lambda b, h, q, k: int(q) < 3, "the function is traced once"),
+                (lambda b, h, q, k: np.sqrt(q - k) < 5, "expected .* got numpy.sqrt"),
+                (lambda b, h, q, k: np.where(q < k, q, k) < 5, "expected .* got numpy.where"),
+                (lambda b, h, q, k: (q - k) / 2 < 5, "got /; use // for whole numbers"),
+                (lambda b, h, q, k: 5 // (q + 1) < 5, "positive whole number to divide by, got one that depends"),
+                (lambda b, h, q, k: (q - k) // 0.5 < 5, "positive whole number to divide by, got 0.5"),
+                (lambda b, h, q, k: (q - k) ** 2 < 5, r"got \*\*"),
+                (lambda b, h, q, k: (q >> 2) == (k >> 2), "got >>; use //"),
+                (lambda b, h, q, k: q - k < 16.5, "expected a whole number, got 16.5"),
+                (lambda b, h, q, k, w: q - k < w, r"expected indices of the array 'w', such as w\[b\]"),
+                (lambda b, h, q, k, w: w, "expected indices of the array 'w'"),
+                (lambda b, h, q, k, w=16: q - k < w, "expected parameters without default values for the arrays, got 'w=16'"),
+                (lambda b, h, q, k, *, w: q - k < w[b], "expected parameters without default values for the arrays, got 'w'"),
+                (lambda b, h, q, k, *w: q - k < 3, r"got '\*w'")):
             with self.subTest(pattern), self.assertError(pattern):
                 attn.attention(mask=function, heads=1, head_size=8)
 

@@ -139,6 +139,19 @@ class Modules(Case):
         with self.assertError("expected a dictionary of example keyword arguments, got an array"):
             attn.compile(self.module, (), self.x)
 
+        for wrong, got in ((self.x.to("meta"), "a tensor on the device meta"), (self.x.to_sparse(), "a tensor of layout torch.sparse_coo; call x.to_dense")):
+            with self.assertError("expected the example argument 'x' in memory, got " + got):
+                attn.compile(self.module, (wrong,))
+            with self.assertError("argument 'x' expected an array in memory, got " + got):
+                attn.compile(self.module, (self.x,))(wrong)
+            with self.assertError("argument 'x' expected an array in memory, got " + got):
+                attn.compile(EXAMPLES / "models" / "mha.pt2")(wrong)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace(self.module, (self.x,))
+        with self.assertError("expected a module of Python, got one of torch.jit"):
+            attn.compile(traced, (self.x,))
+
         class Dropout(torch.nn.Module):
             def forward(self, x):
                 return torch.nn.functional.dropout(torch.softmax(x @ x.transpose(-1, -2), -1), 0.1) @ x
