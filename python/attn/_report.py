@@ -41,7 +41,8 @@ class Report:
         text = self.kernel._report_text or "no attention found"
         lines = [f"[{self.kernel.level}] {line}" for line in text.splitlines()]
         lines += [f"[{self.kernel.level}] {line}" for line in [self._measured()] if line]
-        for kind, what in (("not_raised", "not fused"), ("extra_work", "extra work"), ("slow_loops", "slow loop")):
+        for kind, what in (("not_raised", "not fused"), ("extra_work", "extra work"), ("slow_loops", "slow loop"),
+                           ("unchecked", "not checked")):
             lines += [f"{item['source']}: {what}: {item['reason']}" for item in (self.json or {}).get(kind, [])]
         return "\n".join(lines)
 
@@ -74,10 +75,10 @@ class Report:
             shown = {**attention, "skipped_share": _skipped(attention)}
             body += "<tr>" + "".join(cell(shown.get(key, "")) for key, _ in ROWS) + cell(predicted) + "</tr>"
         left = "".join(f"<li>{html.escape(item['source'])}: {html.escape(item['reason'])}</li>"
-                       for kind in ("not_raised", "extra_work", "slow_loops") for item in (self.json or {}).get(kind, []))
+                       for kind in ("not_raised", "extra_work", "slow_loops", "unchecked") for item in (self.json or {}).get(kind, []))
         table = f"<table><tr>{head}</tr>{body}</table>" if body else "<p>no attention found</p>"
         return (f"<p><b>{html.escape(kernel.name)}</b> at level {kernel.level}</p>"
-                f"{table}<p>{self._measured()}</p>" + (f"<p>Not fused, or slow:</p><ul>{left}</ul>" if left else "")
+                f"{table}<p>{self._measured()}</p>" + (f"<p>Not fused, slow or not checked:</p><ul>{left}</ul>" if left else "")
                 + self._picture_if_fixed())
 
     def _picture_if_fixed(self):
