@@ -69,6 +69,9 @@ def _dimensions(dynamic, convention):
                 if not least <= given.shape[axis] <= most:
                     raise error(f"dynamic: expected '{size}' from {least} to {most}, got {given.shape[axis]} in dimension {axis} "
                                 f"of the argument '{name}'", "SHAPE")
+                if isinstance(size, str) and given.shape[axis] < 2:
+                    raise error(f"dynamic: expected an example with at least 2 as '{size}', because torch.export takes 0 and 1 for fixed "
+                                f"sizes, got {given.shape[axis]} in dimension {axis} of the argument '{name}'", "SHAPE")
                 dimensions[axis % given.ndim] = symbol(size) if isinstance(size, str) else size
             return dimensions
         if isinstance(value, str):

@@ -72,7 +72,10 @@ class Value:
 
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
-        _refuse(f"torch's function {getattr(function, '__name__', function)}")()
+        name = getattr(function, "__name__", str(function))
+        if name == "__getitem__":
+            raise error(OUTER_ARRAY)
+        _refuse(f"torch's {name}")()
 
     def _binary(self, other, op, swap=False, type="i64"):
         left, right = self.trace.value(self, type), self.trace.value(other, type)

@@ -127,9 +127,21 @@ class Modules(Case):
                 ({"x": {1: ("S", 2)}}, "expected a name and the least and greatest size, such as \\('S', 2, 256\\), got \\('S', 2\\)"),
                 ({"x": {1: ("S", 9, 4)}}, "expected a name and the least and greatest size"),
                 ({"x": {1: ("S", 2, 9)}}, "expected 'S' from 2 to 9, got 14 in dimension 1 of the argument 'x'"),
+                ({"x": {0: "B"}, "others": {"a": {0: "B"}}}, "an example with at least 2 as 'B', .* got 1 in dimension 0 of the argument 'x'"),
                 ({"x": {0: ("S", 2, 9), 1: ("S", 2, 20)}}, "expected one range of 'S', got \\(2, 9\\) and \\(2, 20\\)")):
+            example = x[:1] if "got 1" in pattern else x
             with self.subTest(dynamic=dynamic), self.assertError(pattern):
-                attn.compile(module, (x, {"a": x}), dynamic=dynamic)
+                attn.compile(module, (example, {"a": example}), dynamic=dynamic)
+
+    def test_masks_with_tensors(self):
+        table = torch.ones(8, 8, dtype=torch.bool)
+        for function, pattern in ((lambda b, h, q, k: table[q, k], "to be a further parameter of the function"),
+                                  (lambda b, h, q, k: torch.abs(q - k) < 5, "got torch's abs")):
+            with self.assertError(pattern):
+                attn.attention(mask=function, heads=1, head_size=8)
+        width = torch.tensor(5)
+        kernel = attn.attention(mask=lambda b, h, q, k: (k <= q) & (q - k < width), heads=1, head_size=8)
+        self.assertEqual(kernel.report.attentions[0]["mask"], "#attn.window<left = 4, right = 0>")
 
     def test_wrong_examples(self):
         with self.assertError("expected a tuple of example arguments, such as \\(x,\\), got an array"):
