@@ -256,7 +256,7 @@ attn_status attn_output_shape(const attn_function *function, const DLTensor *con
       attnrt_bind_inputs("attn_output_shape", function, inputs, num_inputs, &symbols);
   if (!status)
     status = check_index("attn_output_shape", "an index", index, function->info->num_outputs);
-  if (!status && !shape)
+  if (!status && !shape && function->info->outputs[index].rank > 0)
     status = attnrt_fail(ATTN_ERROR_NULL, "attn_output_shape: expected an array for the shape, got null");
   if (status)
     return status;

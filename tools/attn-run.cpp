@@ -224,7 +224,7 @@ Error Runner::callByRunner() {
   cl::TokenizeGNUCommandLine(flags.runner, saver, command);
   SmallVector<StringRef> words(command.begin(), command.end());
   ErrorOr<std::string> program = sys::findProgramByName(words.empty() ? "" : words.front());
-  if (!program)
+  if (!program || !sys::fs::can_execute(*program))
     return fail("expected a program to start with --runner, got '" + Twine(flags.runner) + "'");
   words.push_back(library);
   std::vector<std::string> optionWords = toWords(options);

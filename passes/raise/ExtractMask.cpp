@@ -103,6 +103,7 @@ private:
     return failure(failed(left) || failed(right));
   }
   LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
+  LogicalResult requireAtLeast(Value left, Value right, int64_t gap);
   LogicalResult requireAtLeast(const Side &left, const Side &right, int64_t gap);
   FailureOr<SmallVector<int64_t>> flatten(AffineExpr expr);
   bool isSmall(Value capture);
@@ -325,24 +326,36 @@ std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
 }
 
 LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool truth) {
-  unsigned numTerms = 0;
-  std::optional<Side> left = affine(compare.getLhs(), numTerms),
-                      right = affine(compare.getRhs(), numTerms);
-  if (!left || !right)
-    return failure();
+  Value left = compare.getLhs(), right = compare.getRhs();
   arith::CmpIPredicate predicate = compare.getPredicate();
   switch (truth ? predicate : arith::invertPredicate(predicate)) {
   case arith::CmpIPredicate::sge:
-    return requireAtLeast(*left, *right, 0);
+    return requireAtLeast(left, right, 0);
   case arith::CmpIPredicate::sgt:
-    return requireAtLeast(*left, *right, 1);
+    return requireAtLeast(left, right, 1);
   case arith::CmpIPredicate::sle:
-    return requireAtLeast(*right, *left, 0);
+    return requireAtLeast(right, left, 0);
   case arith::CmpIPredicate::slt:
-    return requireAtLeast(*right, *left, 1);
+    return requireAtLeast(right, left, 1);
   default:
     return failure();
   }
+}
+
+LogicalResult ConditionReader::requireAtLeast(Value left, Value right, int64_t gap) {
+  unsigned numTerms = 0;
+  // a >= |b| means a >= b and a >= -b.
+  auto magnitude = right.getDefiningOp<math::AbsIOp>();
+  std::optional<Side> greater = affine(left, numTerms),
+                      lesser = affine(magnitude ? magnitude.getOperand() : right, numTerms);
+  if (!greater || !lesser || (magnitude && lesser->readsElement))
+    return failure();
+  if (failed(requireAtLeast(*greater, *lesser, gap)))
+    return failure();
+  if (!magnitude)
+    return success();
+  lesser->expr = -lesser->expr;
+  return requireAtLeast(*greater, *lesser, gap);
 }
 
 /// A number that is greater than the number of keys of any tensor, but so small that adding coordinates to it does not

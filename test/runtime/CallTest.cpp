@@ -337,6 +337,9 @@ TEST_F(CallTest, OutputShapeChecks) {
   int64_t shape[3];
   EXPECT_EQ(attn_output_shape(forward.get(), inputs.data(), 3, 2, shape), ATTN_ERROR_USAGE);
   EXPECT_STREQ(attn_last_error(), "attn_output_shape: expected an index in [0, 2), got 2");
+  EXPECT_EQ(attn_output_shape(forward.get(), inputs.data(), 3, 0, nullptr), ATTN_ERROR_NULL);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_output_shape: expected an array for the shape, got null");
   residual.shape[0] = 2;
   EXPECT_EQ(attn_output_shape(forward.get(), inputs.data(), 3, 0, shape), ATTN_ERROR_SHAPE);
   Function unbound = createFunction(library.get(), "unbound");

@@ -38,6 +38,6 @@ module @"x86-64" attributes {attn.target = #attn.cpu<"x86-64", vector = 128, reg
 // -----
 
 func.func private @f(tensor<4xf32> {attn.name = "x"})
-// expected-error @below {{expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, got 'x86-64-v5'}}
+// expected-error @below {{expected a target level of x86-64-amx, x86-64-v4-bf16, x86-64-v4, x86-64-v3, x86-64, aarch64-fp16-bf16, aarch64, got 'x86-64-v5'}}
 module @v5 attributes {attn.target = #attn.cpu<"x86-64-v5", vector = 256, registers = 16, l1 = 1, l2 = 1, has = fma>} {
 }

@@ -28,3 +28,14 @@ for name, last in (("within", 2), ("above", 5), ("below", -1)):
     np.save(folder / f"{name}-row.npy", np.array([0, 4, last], "int64"))
 table[[0, 4, 2]] = 7
 np.save(folder / "filled.npy", table)
+
+# A table of positions, which the model reads at torch.arange(S) + 1.
+program = Program()
+ids = program.input("ids", np.zeros((2, 4), "int64"), [2, "s0"])
+length = program.size(ids, 1)
+positions = program.node("aten.arange.default", np.arange(4), symbolic=["s0"], end=length)
+positions = program.node("aten.add.Tensor", np.arange(4), symbolic=["s0"], self=positions, other=1)
+rows = program.node("aten.embedding.default", table[np.arange(1, 5)], symbolic=["s0", 2], weight=program.weight("table", table),
+                    indices=positions)
+program.output(rows)
+program.save(folder / "positions.pt2")

@@ -29,6 +29,27 @@ func.func @causal_and_padding(%x: tensor<2x9x8xf32>, %c0: tensor<2x1x9xi64>, %ou
   return %o : tensor<2x9x8xf32>
 }
 
+// |k - q| <= 3 keeps the pairs of a window.
+// CHECK-LABEL: @distance(
+// CHECK: mask(#attn.window<left = 3, right = 3>)
+// CHECK-NOT: score
+func.func @distance(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %three = arith.constant 3 : i64
+        %qi = arith.index_cast %q : index to i64
+        %ki = arith.index_cast %k : index to i64
+        %diff = arith.subi %ki, %qi : i64
+        %distance = math.absi %diff : i64
+        %hidden = arith.cmpi sgt, %distance, %three : i64
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
 // The region is that of masked_fill(tril(ones, diagonal=2) == 0, -inf).
 // CHECK-LABEL: @tril_compared_with_zero(
 // CHECK: mask(#attn.causal<offset = 2>)
