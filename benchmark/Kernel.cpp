@@ -97,7 +97,8 @@ Error Kernel::makeTensors(attn_role role, Group &group) {
     }
     size_t bytes = alignTo(tensor.numElements * sizeof(float), kAlignment);
     tensor.data.reset(static_cast<float *>(std::aligned_alloc(kAlignment, bytes)));
-    // Scale weights so that their products are as large as the inputs, and exponentials as in real layers.
+    // Scale the weights so that their products with the inputs are as large as the inputs. Scores then have the range
+    // that they have in real layers.
     float scale = role == ATTN_WEIGHT ? 1 / std::sqrt(float(tensor.shape.back())) : 1;
     std::generate_n(tensor.data.get(), tensor.numElements,
                     [&] { return scale * normal(generator); });

@@ -72,7 +72,7 @@ int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> r
   flags.samples.setInitialValue(numSamples);
   ::benchmark::Initialize(&argc, argv, printHelp);
   parseCommandLine(argc, argv, kOverview, {&category()});
-  // Copy the flags that are used later, because linking in process resets them.
+  // Copy the flags that are used later, because linking a kernel with the in-process linker resets them.
   int64_t threads = flags.threads, samples = flags.samples;
   if (threads < 1 || samples < 1)
     return reportError("attn-bench", createStringError("expected at least 1 thread and 1 sample"));

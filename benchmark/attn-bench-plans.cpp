@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Measures attention and layers with every plan that the compiler considers, beside the predicted
-// time. The first row of a shape that is measured measures all plans of the shape together. The last
-// row repeats the plan that the compiler chooses.
+// Measures attention and layers with every plan that the compiler considers, and prints each time beside the predicted
+// one. The first selected row of each shape measures all plans of that shape together. The last row repeats the plan that
+// the compiler chooses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ struct Candidate {
   std::string name;
   Case of;
   bool isFused;
-  double predicted; ///< time in millions of the unit of Cost.h, like all cycles in this file
+  double predicted; ///< in millions of cycles; in this file, a cycle is the unit of time of Cost.h
   std::string error = {};
   Timing timing = {};
   size_t rank = 0; ///< 1 for the fastest plan, 0 if not measured

@@ -69,8 +69,8 @@ attn_status attnrt_fail(attn_status status, const char *format, ...)
 /// Sets the `user_data` that the handler gets on this thread.
 void attnrt_set_user_data(void *user_data);
 
-/// Copies a struct that starts with its size from the version of the caller, `given`, to the version of this runtime,
-/// `known`. If `given` is null, all fields become 0, their default. If `given` is longer than `known`, its additional
+/// Converts a struct from the caller's version, `given`, to this runtime's version, `known`. The first field of the struct
+/// is its size. If `given` is null, all fields become 0, their default. If `given` is longer than `known`, its additional
 /// bytes must be zero.
 attn_status attnrt_read(const char *who, const void *given, void *known, size_t known_size);
 
@@ -83,8 +83,9 @@ attn_library *attnrt_retain(attn_library *library);
 
 //===-- cpu.c -------------------------------------------------------------===//
 
-/// The first of `features`, names with one space between them, that this CPU or its operating system lacks, and the
-/// length of its name; null if the CPU has all. A feature whose name the runtime does not recognise counts as lacking.
+/// Returns the first feature that this CPU or its operating system lacks, and sets `length` to the length of the feature's
+/// name. Returns null if none is missing. `features` holds names with one space between them. The runtime counts a feature
+/// whose name it does not recognise as missing.
 const char *attnrt_cpu_lacks(const char *features, size_t *length);
 int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at a time
 
@@ -150,8 +151,8 @@ void attnrt_packed_release(attnrt_packed *packed);
 /// Takes ownership of `packed`, also if it fails.
 attn_status attnrt_weights_create(attnrt_packed *packed, attn_weights **weights);
 
-/// The packed memory that a call reads. It stays alive until the use ends. Null if the function has
-/// no weights.
+/// The packed weights that a call reads. They stay alive until attnrt_end_use(). Both pointers are null if the function
+/// has no weights.
 typedef struct attnrt_use {
   const attnrt_packed *packed;
   atomic_ullong *ended;
@@ -187,8 +188,8 @@ typedef struct attnrt_argument {
 attn_status attnrt_check_count(const attn_function_info *info, const char *what, int32_t expected,
                                int32_t got, const DLTensor *const *tensors);
 
-/// Checks that each tensor is not null, and its device, dtype, rank and sizes. Gives the symbols
-/// their values; the caller sets `origins` to zeros before.
+/// Checks that no tensor is null, and that each has the expected device, dtype, rank and sizes. Gives the symbols their
+/// values; the caller sets `origins` to zeros before.
 attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tensor_info *infos,
                                 const DLTensor *const *tensors, int32_t count, DLDevice device,
                                 attnrt_symbols *symbols);
@@ -207,7 +208,7 @@ attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
 /// first element and the size in bytes.
 attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, int64_t *bytes);
 
-/// Checks the elements of a bounded argument that is in memory of the CPU.
+/// Checks the elements of a bounded argument that is in CPU memory.
 attn_status attnrt_check_values(const attnrt_argument *argument, const void *data,
                                 const attnrt_symbols *symbols);
 

@@ -2,17 +2,22 @@
 # Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
 
 # The main function of each tool gets a name of its own, such as attnc_main.
-set(tools attn-call attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
+set(tools attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
 foreach(tool ${tools})
   string(REPLACE "-" "_" function ${tool}_main)
-  file(GLOB source ${PROJECT_SOURCE_DIR}/tools/${tool}.cpp ${PROJECT_SOURCE_DIR}/tools/call/${tool}.cpp)
-  add_library(${tool}_object OBJECT EXCLUDE_FROM_ALL ${source})
+  add_library(${tool}_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/${tool}.cpp)
   target_link_libraries(${tool}_object PRIVATE attn_registry attn_tensors attn_command_line)
   target_compile_options(${tool}_object PRIVATE ${attn_compile_options})
   target_precompile_headers(${tool}_object REUSE_FROM attn_pch)
   target_compile_definitions(${tool}_object PRIVATE main=${function})
   list(APPEND objects $<TARGET_OBJECTS:${tool}_object>)
 endforeach()
+# attn-call is not built like code of LLVM: it has exceptions.
+list(APPEND tools attn-call)
+add_library(attn-call_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/call/attn-call.cpp)
+target_link_libraries(attn-call_object PRIVATE attn_call_parts)
+target_compile_definitions(attn-call_object PRIVATE main=attn_call_main)
+list(APPEND objects $<TARGET_OBJECTS:attn-call_object>)
 
 # LLVM's archives initialise every target that LLVM was built with. Empty functions replace those of the targets that
 # attn does not use, so that the linker leaves out the code of these targets, about 100 MB.

@@ -1,8 +1,8 @@
-"""signature.py FOLDER: writes models with nested arguments and results, some of them no tensors, and arrays for calls.
+"""signature.py FOLDER: writes arrays for calls, and models with nested arguments and results, some of which are not tensors.
 
     nested.pt2   takes a flag and None beside a tensor, and returns {"y": x + w, "n": its rows, "none": None, "pair": (2x, 7)}
     named.pt2    an input has the name of a weight
-    starred.pt2  forward(self, x, *args, **kw): guards call the inputs L['args'][0] and L['kw']['k']
+    starred.pt2  forward(self, x, *args, **kw): guards refer to the inputs as L['args'][0] and L['kw']['k']
     strided.pt2  weights that are views of other weights in the file: a transpose, a part and an expanded row
 """
 import os
@@ -62,7 +62,7 @@ for name, (shape, strides, offset) in views.items():
     want = want + np.lib.stride_tricks.as_strided(stored[offset:], shape, [4 * stride for stride in strides])
     total = program.node("aten.add.Tensor", x, self=total, other=program.weight(name, x))
     program.weights[name], program.stored[name] = stored, (shape, strides, offset)
-# A file may have more bytes than its tensor, even by less than the bytes of an element.
+# A file may be longer than its tensor, even by less than the size of one element.
 want = want + x
 total = program.node("aten.add.Tensor", x, self=total, other=program.weight("padded", x))
 program.weights["padded"], program.stored["padded"] = np.frombuffer(x.tobytes() + b"!", "uint8"), (x.shape, (3, 1), 0)
