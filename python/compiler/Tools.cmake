@@ -19,15 +19,18 @@ target_link_libraries(attn-call_object PRIVATE attn_call_parts)
 target_compile_definitions(attn-call_object PRIVATE main=attn_call_main)
 list(APPEND objects $<TARGET_OBJECTS:attn-call_object>)
 
-# LLVM's archives initialise every target that LLVM was built with. Empty functions replace those of the targets that
-# attn does not use, so that the linker leaves out the code of these targets, about 100 MB.
+# LLVM's archives initialise every target that LLVM was built with, with all its parts. Empty functions replace those of
+# the targets that attn does not use, and those of the parts that read assembly or machine code, so that the linker leaves
+# out their code, more than 100 MB.
 set(empty "")
 foreach(target ${LLVM_TARGETS_TO_BUILD})
+  set(parts AsmParser Disassembler TargetMCA)
   if(NOT target MATCHES "^(AArch64|NVPTX|X86)$")
-    foreach(part TargetInfo Target TargetMC AsmParser AsmPrinter Disassembler TargetMCA)
-      string(APPEND empty "void LLVMInitialize${target}${part}(void) {}\n")
-    endforeach()
+    list(APPEND parts TargetInfo Target TargetMC AsmPrinter)
   endif()
+  foreach(part ${parts})
+    string(APPEND empty "void LLVMInitialize${target}${part}(void) {}\n")
+  endforeach()
 endforeach()
 file(CONFIGURE OUTPUT NoTargets.c CONTENT "${empty}")
 
@@ -48,7 +51,8 @@ add_dependencies(attn-tools ${own})
 target_link_libraries(attn-tools PRIVATE
   -Wl,--start-group ${own_files} ${archives} -Wl,--end-group
   attn_runtime_static PkgConfig::libzip -Wl,-Bstatic z zstd -Wl,-Bdynamic pthread ${CMAKE_DL_LIBS})
-target_link_options(attn-tools PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-s)
+# Relocations of the program's own addresses take 5 MB unless they are packed.
+target_link_options(attn-tools PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,pack-relative-relocs -Wl,--gc-sections -Wl,-s)
 
 # bin/attnc and the others are scripts that run attn-tools, because a wheel cannot contain symbolic links.
 foreach(tool ${tools})
