@@ -2,11 +2,10 @@
 
 Compiles products with attnc for AArch64, finds the innermost loop of each register block in the assembly, and runs llvm-mca on
 it. Prints, for each loop and CPU, the instructions that multiply, the cycles of an iteration, and the bound: the cycles
-that the multiplications alone take in the same model. attnc must be on PATH.
+that the multiplications alone take in the same model. attnc and llvm-mca must be on PATH.
 """
 import pathlib, re, subprocess, sys, tempfile
 
-MCA = "/usr/lib/llvm-22/bin/llvm-mca"
 MULTIPLIES = re.compile(r"\s(fmla|fmlal|bfdot|bfmmla)\s")
 MATMUL = """func.func @f(%x: tensor<192x256x{t}>, %w: tensor<256x192x{t}> {{attn.name = "w", attn.weight}}) -> tensor<192x192xf32> {{
   %zero = arith.constant 0.0 : f32
@@ -48,7 +47,7 @@ def cycles(instructions, cpu, iterations=400):
     """The cycles that an iteration takes in LLVM's model of `cpu`."""
     text = "\n".join(re.sub(r"\.LBB\S+", "target", line) for line in instructions) + "\ntarget:\n"
     attributes = "+neon,+fullfp16,+fp16fml,+bf16"
-    command = [MCA, "-mtriple=aarch64", f"-mcpu={cpu}", f"-mattr={attributes}", f"-iterations={iterations}"]
+    command = ["llvm-mca", "-mtriple=aarch64", f"-mcpu={cpu}", f"-mattr={attributes}", f"-iterations={iterations}"]
     said = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
     return int(re.search(r"Total Cycles:\s+(\d+)", said)[1]) / iterations
 

@@ -50,7 +50,7 @@ with open("/proc/cpuinfo") as cpus:
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-g++", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")
     # scripts of run/ compile for AArch64 and run attn-call in QEMU.
-    call = os.path.join(config.attn_build_dir, "test", "aarch64", "attn-call")
+    call = os.path.join(config.attn_build_dir, "test", "aarch64", "build", "attn-call")
     config.substitutions.append(("%aarch64", f"env ATTN_TEST_ARCHITECTURE=aarch64 'ATTN_TEST_RUNNER=qemu-aarch64 {call}'"))
     # A folder with Debian's Python and NumPy for AArch64: scripts/test --aarch64 DIR
     if root := lit_config.params.get("aarch64"):

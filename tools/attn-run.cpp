@@ -245,6 +245,8 @@ Error Runner::callByRunner() {
   auto function = find_if(info->functions, [&](const FunctionInfo &each) {
     return options.entry.empty() || each.name == options.entry;
   });
+  if (function == info->functions.end())
+    return fail("expected a function '" + options.entry + "', got none");
   auto readArrays = [](StringRef folder, size_t count, std::vector<Array> &arrays) -> Error {
     for (size_t i = 0; i < count; ++i)
       if (Error error = toError(
@@ -465,7 +467,8 @@ Error Runner::run() {
              {"--opt-report", bool(flags.report)},
              {"--explain-mask", bool(flags.pictures)},
              {"--describe", flags.describe},
-             {"--first-difference", flags.firstDifference.has_value()}})
+             {"--first-difference", flags.firstDifference.has_value()},
+             {"--json of --reference", flags.json && flags.reference}})
       if (isGiven)
         return fail("expected no " + Twine(option) + " with --runner");
   if (Error error = compileModel())

@@ -181,8 +181,9 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
     block = fitTwoSums(cpu, instruction, block);
-  if (tileRows) // the height of a block of vectors must divide that of a block of tiles
-    while (tileRows % block.rows != 0)
+  // The height of a block of vectors must divide that of a block of tiles, and must be a multiple of a group of rows.
+  if (tileRows)
+    while (tileRows % block.rows != 0 || block.rows % instruction.group != 0)
       --block.rows;
   // With an epilogue, the rows may be the tail of a larger tile. Their products must be added in the same order as
   // those of whole blocks, so the height of a whole block counts.
@@ -288,7 +289,7 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
         break;
     }
     // Fewer rows are left than a tile has.
-    tallest = std::min(tallest, std::max<int64_t>(1, instruction.tile->rows / 2));
+    tallest = std::gcd(tallest, std::max<int64_t>(1, instruction.tile->rows / 2));
   }
   SmallVector<int64_t> heights = {tallest};
   if (std::optional<int64_t> rowCount = getConstantIntValue(size))

@@ -509,12 +509,11 @@ def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str |
         kernel._load_weights(weights)
     elif kernel.signature["weights"]:
         beside = pathlib.Path(path).with_suffix(".safetensors")
-        if beside.exists():
-            kernel._load_weights(beside)
-        else:
-            try:
-                kernel._use_embedded_weights()
-            except _attn.Error:
+        try:
+            kernel._use_embedded_weights()
+        except _attn.Error:
+            if not beside.exists():
                 raise error(f"load: expected weights in the library or in '{beside}', found neither; pass weights=", "WEIGHTS"
                             ) from None
+            kernel._load_weights(beside)
     return kernel

@@ -50,14 +50,17 @@ function(attn_add_library name model)
   set(outputs)
   foreach(kind IN LISTS arg_EMIT)
     set(beside)
+    set(remove)
     set(touch)
     if(kind STREQUAL linked)
       # attnc writes no weights if the model has none; Ninja would then run the command in every build.
       set(beside "${stem}.h" "${stem}.json" "${stem}.safetensors")
+      set(remove COMMAND "${CMAKE_COMMAND}" -E rm -f "${stem}.safetensors")
       set(touch COMMAND "${CMAKE_COMMAND}" -E touch "${stem}.safetensors")
     endif()
     add_custom_command(
       OUTPUT "${stem}.${kind}" ${beside}
+      ${remove}
       COMMAND "$<TARGET_FILE:attn::attnc>" "${model}" -o "${stem}.${kind}" --target=${targets} ${arg_OPTIONS}
       ${touch}
       DEPENDS "${model}" "$<TARGET_FILE:attn::attnc>"

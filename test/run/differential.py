@@ -245,7 +245,8 @@ def smallest(index):
             if check(options.seed, index, fewer)[2]:
                 needed = fewer
     decisions = make_draw(options.seed, index, needed).decisions
-    return (f"  --models --seed={options.seed} --only={index} --features='{','.join(decisions)}': " +
+    target = f" --target={options.target} --runtime={options.runtime}" if options.target else ""
+    return (f"  --models --seed={options.seed} --only={index}{target} --features='{','.join(decisions)}': " +
             "; ".join(f"{name}: {choice}" for name, choice in decisions.items()))
 
 

@@ -211,7 +211,9 @@ static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value,
 /// function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index` in
 /// [0, size).
 static LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size) {
-  if (std::optional<Positions> positions = positionsOf(call.b, index.value))
+  // torch accepts any index in a tensor without elements.
+  std::optional<Positions> positions = positionsOf(call.b, index.value);
+  if (positions && !llvm::is_contained(index.sizes, Size(0)))
     if (std::optional<Size> count = add(positions->last, Size(1))) {
       call.requireAtMost(*count, size);
       return failure(call.failed());
