@@ -45,16 +45,15 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
   };
-  // Resolve sizes first: a tensor.dim of a product is a use, and products with a second use are not
-  // rewritten.
+  // Resolve sizes first: a tensor.dim of a product is a use, and products with a second use are not rewritten.
   addResolveSizes(manager);
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
   cleanUp();
   manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   manager.addNestedPass<func::FuncOp>(createHoistViews());
   cleanUp();
-  // After HoistViews, which moves a transposition into the product before it. It could not move one that is already
-  // part of the maps of an attention.
+  // After HoistViews, which moves a transposition into the product before it. HoistViews could not move a transposition
+  // that is already part of the maps of an attention.
   manager.addNestedPass<func::FuncOp>(createFoldTransposes());
   manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
@@ -102,8 +101,8 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   addResolveSizes(level);
 }
 
-// No CSE from here to bufferization: CSE would merge the inits of two products, and bufferization
-// would copy one of them.
+// No CSE from here to bufferization: CSE would merge the inits of two products, and bufferization would then copy the
+// merged init.
 static void buildTile(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createTileKeys());
@@ -151,7 +150,7 @@ ArrayRef<Stage> attn::getStages() {
 
 void attn::addStage(OpPassManager &manager, const Stage &stage, const PipelineOptions &options) {
   stage.build(manager, options);
-  // Each target adds its passes to the end of the stage. Before `plan`, no module has a target, and none are added.
+  // Each target adds its passes to the end of the stage. Before `plan`, no module has a target, so no passes are added.
   manager.nest<ModuleOp>().addPass(createTargetPasses(stage.name));
   manager.addPass(createMarkStage({stage.name.str()}));
 }

@@ -22,10 +22,10 @@ namespace attn {
 struct Target {
   /// The name that users pass to --target and --level, and that a compiled library lists.
   llvm::StringLiteral level;
-  /// The target triple of the code. That of a level of CPUs is also the triple of the compiled library.
+  /// The target triple of the code. The triple of a level for CPUs is also that of the compiled library.
   llvm::StringLiteral triple;
-  /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of
-  /// them cannot run the code.
+  /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of these features
+  /// cannot run the code.
   llvm::ArrayRef<llvm::StringLiteral> features;
   /// Makes the attribute that modules of this level have.
   TargetInterface (*makeAttr)(const Target &, mlir::MLIRContext *);
@@ -43,13 +43,13 @@ struct Target {
 struct TargetFamily {
   /// Within an architecture, better levels come first.
   llvm::ArrayRef<const Target *> targets;
-  /// Registers the interfaces of the attributes, and their dialect if that is not attn's own.
+  /// Registers the interfaces of the attributes, and the dialect of the attributes unless it is attn's own.
   void (*registerInterfaces)(mlir::DialectRegistry &registry);
   /// Adds the passes of the family to the end of a stage (CodegenInterface::addPasses).
   void (*addPasses)(llvm::StringRef stage, mlir::OpPassManager &manager);
 };
 
-/// All families. Those of attn itself come before those that addFamily() added.
+/// All families. The families of attn itself come before the families that addFamily() added.
 llvm::ArrayRef<const TargetFamily *> getFamilies();
 
 /// Adds a family. Must be called before the first context is created.
@@ -61,14 +61,14 @@ void registerTargets(mlir::DialectRegistry &registry);
 /// The levels of all families.
 llvm::SmallVector<const Target *> getTargets();
 
-/// The target in `targets` whose level is `level`, or an error that lists the levels of all `targets`.
+/// Returns the target in `targets` whose level is `level`, or an error that lists the levels of all `targets`.
 llvm::Expected<const Target *> lookupTarget(llvm::ArrayRef<const Target *> targets,
                                             llvm::StringRef level);
 
 /// Parses a list such as "x86-64,x86-64-v3". "native" means the best level that this CPU runs, "all" means every level
-/// of this CPU's architecture, and "all:x86_64" means every level of the architecture x86_64, which is named as in a
-/// target triple. The result holds each level once: levels of CPUs, which must be of one architecture, before levels of
-/// GPUs, and better levels first.
+/// of this CPU's architecture, and "all:x86_64" means every level of the architecture x86_64. (Target triples use the
+/// same names of architectures.) The levels for CPUs must be of one architecture. The result holds each level once:
+/// levels for CPUs come before levels for GPUs and, within an architecture, better levels come first.
 llvm::Expected<llvm::SmallVector<const Target *>> parseTargets(llvm::StringRef list);
 
 } // namespace attn

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Creates a pass on the module of a level. It runs the passes that the target attribute of the module adds to the end of
-/// `stage` (CodegenInterface::addPasses). On the command line, an option of the pass sets the stage.
+/// Creates a pass on the module of a level. The pass runs the passes that the target attribute of the module adds to
+/// the end of `stage` (CodegenInterface::addPasses). On the command line, an option of the pass sets the stage.
 std::unique_ptr<mlir::Pass> createTargetPasses(llvm::StringRef stage = "");
 
 } // namespace attn

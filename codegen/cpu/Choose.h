@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The decisions about schedules, tiles and panels, as pure functions of (CPU, shape).
+// The decisions about schedules, tiles and panels, as functions without side effects.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// All candidate plans for `shape`, the fastest first. If `only` is set, they all have that schedule.
+/// All candidate plans for `shape`, the fastest first. If `only` is set, all plans have that schedule.
 llvm::SmallVector<Prediction> predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            std::optional<Schedule> only = std::nullopt);
 
@@ -23,13 +23,13 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
-/// These functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).
+/// The next two functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).
 bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,
                      std::optional<Schedule> only);
 
-/// Whether `graph` compiles to the same code for both CPUs. This is so if they differ only in capabilities that serve
-/// products of element types that no value of `graph` has.
+/// Whether `graph` compiles to the same code for both CPUs. This is so if the CPUs differ only in capabilities that
+/// serve products of element types that no value of `graph` has.
 bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn

@@ -17,15 +17,14 @@ namespace attn {
 
 /// A contraction of two buffers, the instruction that computes it, and the roles of its loops.
 ///
-/// The lanes run along n, a loop that is contiguous in the output and in one input, the vector
-/// operand. The rows of a register block run along m, a parallel loop of the other input, the scalar
-/// operand. All other parallel loops are plain loops outside the block. All reductions are loops
-/// inside the block, so that the accumulators stay in registers. Each vector of the block has one
-/// accumulator or, if the sum is long and the block is small, one for the even and one for the odd
-/// products.
+/// The lanes run along n, a loop that is contiguous in the output and in one input. This input is the vector operand,
+/// and the other input is the scalar operand. The rows of a register block run along m, a parallel loop of the scalar
+/// operand. All other parallel loops are plain loops outside the block. All reductions are loops inside the block, so
+/// that the accumulators stay in registers. Each vector of the block has one accumulator or, if the sum is long and the
+/// block is small, two: one for the even products and one for the odd ones.
 ///
 /// If the instruction adds a group of products, it replaces the innermost reduction loop. The length of that loop is
-/// then the size of the group, and its elements are adjacent in both inputs.
+/// then the size of the group, and the elements of a group are adjacent in both inputs.
 struct Contraction {
   struct Roles {
     unsigned vectorInput; // 0 or 1: the input that has n
@@ -57,7 +56,7 @@ struct Contraction {
 /// The value that the sums start from: a scalar, or a buffer that is read through a map over the loops of the
 /// contraction and is added last.
 struct Start {
-  /// The start that is the output itself: products are added to its contents.
+  /// Returns the output itself as the start: products are added to the contents of the output.
   static Start ofOutput(const Contraction &contraction);
 
   mlir::Value value;

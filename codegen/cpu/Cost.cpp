@@ -38,12 +38,12 @@ static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
 // The cost of a load of a dot product beside a fused multiply-add. Beside a multiply and an add, a load costs half.
 static constexpr double kDotLoad = 0.2;
-static constexpr double kPlainLoop = 25; // of a pass through memory that LLVM vectorises
-static constexpr double kShortLoop = 3;  // of such a pass in L1
-// The overhead of a loop around blocks, of a tile of queries, of a row of a tile, of a task and of a phase.
+static constexpr double kPlainLoop = 25; // a loop over memory that LLVM vectorises
+static constexpr double kShortLoop = 3;  // such a loop over data in L1
+// The overheads of one loop around blocks, one tile of queries, one row of a tile, one task and one phase.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
-// A row of a tile of few queries adds up lanes, and updates the state of its query.
+// The code for a row of a tile of few queries adds up lanes, and updates the state of the query.
 static constexpr double kRowOfTile = 60;
 static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;

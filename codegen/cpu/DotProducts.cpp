@@ -139,7 +139,7 @@ struct DotBuilder {
   /// A vector that holds the sum of each of `sums` in its own lane.
   Value createTotals(OpBuilder &b, ArrayRef<Value> sums) const {
     VectorType type = VectorType::get(lanes, sumType);
-    // Add them up one by one as long as this takes fewer shuffles.
+    // Add up the lanes of one sum after the other if this takes fewer shuffles.
     if (int64_t(sums.size()) < lanes / 2) {
       auto order = isa<FloatType>(sumType) ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
       SmallVector<Value> totals(lanes, zeroConstant(b, loc, sumType));

@@ -16,17 +16,17 @@ namespace attn {
 /// sum. Shuffles like those of a transposition then add up the lanes of all L sums together; the lanes of a few sums
 /// are added up one sum after the other.
 struct DotProducts {
-  /// Returns `contraction` as dot products, or none. n must be a loop of one input only that is contiguous in the
-  /// output, or else a loop of one iteration.
+  /// Returns `contraction` as dot products. Returns none if no loop can be n: a loop that only one input has and that
+  /// is contiguous in the output, or else a loop of one iteration.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;
   const MultiplyAdd &instruction;
-  unsigned rows;      // the input with a row for each of L products; the other has one row for all
+  unsigned rows;      // the input with a row for each of L products; the other input has one row for all
   unsigned n;         // the loop over the products
   unsigned reduction; // the loop of the sum
-  /// The other loops. The loops in `outer` select the rows. Those in `inner` do not, so that L rows
-  /// come from memory only once for all iterations of `inner`.
+  /// The other loops. The loops in `outer` select the L rows. The loops in `inner` do not, so that these rows come from
+  /// memory only once for all iterations of `inner`.
   llvm::SmallVector<unsigned> outer, inner;
 };
 

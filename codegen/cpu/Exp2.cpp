@@ -6,11 +6,11 @@
 // has no bits for a fraction, and its low bits are n. 2^r is approximated by a polynomial p with p(0) = 1, so that 2^0
 // is exactly 1. The result is p multiplied by 2^n: adding n to the exponent bits instead would lose NaN. On CPUs that
 // can scale by a power of two, this multiplication is one instruction instead of two, and another instruction computes
-// r. n is then the floor of x, and r lies in [0, 1).
+// r. On these CPUs, n is the floor of x, and r lies in [0, 1).
 //
 // The relative error of the power, from the polynomial and all roundings, is at most 1.7e-7 for r in [-1/2, 1/2], and
-// 1.6e-7 for r in [0, 1). The coefficients minimise the error of the polynomial alone, which is at most 9.1e-8 and
-// 8.3e-8.
+// 1.6e-7 for r in [0, 1). The coefficients minimise the error of the polynomial alone, which is at most 9.1e-8 in the
+// first case and 8.3e-8 in the second.
 //
 //===----------------------------------------------------------------------===//
 

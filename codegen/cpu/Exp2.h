@@ -27,11 +27,11 @@ enum class Overflow {
 
 /// Converts scores to exponents of two relative to their maximum: (s - max) * factor.
 ///
-/// An exponent depends only on the score and on the maximum, never on the tile of the score. Its rounding error is
-/// relative to the exponent, not to the scores. If multiply-adds are fused and max * factor is moderate, the exponent
-/// is s * factor - c, where c is max * factor, rounded. This takes one instruction. The rounding error of c is the same
-/// for all scores of a row, so that it cancels in the division by their sum. Otherwise max is subtracted first, so that
-/// no finite score overflows and no rounding error grows with the scores.
+/// For one factor, an exponent depends only on the score and on the maximum, not on the tile of the score. The rounding
+/// error of an exponent is relative to the exponent, not to the scores. If multiply-adds are fused and max * factor is
+/// moderate, the exponent is s * factor - c, where c is max * factor, rounded. This takes one instruction. The rounding
+/// error of c is the same for all scores of a row, so that this error cancels in the division by the sum of the row.
+/// Otherwise max is subtracted first, so that no finite score overflows and no rounding error grows with the scores.
 class Exponents {
 public:
   /// `max` holds the maximum of each lane, -inf for a lane that has none yet.
@@ -41,7 +41,7 @@ public:
   /// The exponent of any finite score.
   mlir::Value of(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// The same bits as `of`, computed by one instruction. needsExact() must be false in every lane.
+  /// Returns the same bits as `of`, computed by one instruction. needsExact() must be false in every lane.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
 
   /// Lanes where the maximum is -inf or NaN, or is so large that `ofModerate` is not exact.

@@ -29,8 +29,8 @@
 
 namespace attn {
 
-/// A tile whose probabilities add up to this or more is computed again with its own maximum, so that sums
-/// and accumulators stay far from overflow.
+/// A tile whose probabilities add up to this number or more is computed again with its own maximum, so that sums and
+/// accumulators stay far from overflow.
 inline constexpr double kBigSum = 1 << 20;
 
 /// Whether `products`, the products K Q^T of a tile, are computed in register blocks with keys in rows and queries in
@@ -39,7 +39,7 @@ bool areInRegisterBlocks(const Contraction &products);
 
 /// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` computes the
 /// products K Q^T; its sums start from `zero`. `ofGroups` is the instruction for probabilities in groups, or null if
-/// the probabilities replace the scores. If it is not null, the rows of a register block must be whole groups.
+/// the probabilities replace the scores. If `ofGroups` is not null, the rows of a register block must be whole groups.
 /// `createUpdate` lowers the update from stored products, and returns whether the sums of the tile relative to the old
 /// maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,

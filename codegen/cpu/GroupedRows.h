@@ -20,7 +20,7 @@ public:
               const MultiplyAdd &instruction);
 
   /// Rounds `rows`, vectors of sums, to factors and stores them as the group that begins with row `first`, in the lanes
-  /// `columns`. There are at most g rows; missing ones are 0.
+  /// `columns`. There are at most g rows; the factors of missing rows are 0.
   void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value first, const Lanes &columns,
              mlir::ValueRange rows) const;
 

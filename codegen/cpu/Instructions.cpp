@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// Operands of the AVX-512 instructions: the current rounding direction and exception settings are used, the mask
-/// selects every lane, and a number is rounded down.
+/// Operands of the AVX-512 instructions: use the current rounding direction and exception settings, let the mask select
+/// every lane, and round a number down.
 static constexpr int32_t kCurrentDirection = 4;
 static constexpr int16_t kEveryLane = -1;
 static constexpr int32_t kDown = 1;
@@ -123,8 +123,8 @@ static Value createMultiplyAddTiles(OpBuilder &builder, Location loc, Value a, V
   return amx::TileMulFOp::create(builder, loc, sums.getType(), a, b, sums);
 }
 
-// A multiplication takes 16 cycles, and a load or a store takes 8, according to Intel's optimisation manual for Sapphire
-// Rapids. These costs have not been measured.
+// A multiplication takes 16 cycles, and a load or a store takes 8, according to Intel's optimisation manual for
+// Sapphire Rapids. These costs have not been measured.
 constexpr TileMultiplyAdd attn::kAmxTile = {
     /*rows=*/16,         /*columns=*/16,  /*steps=*/16,    /*registers=*/8,
     /*multiplyCost=*/16, /*loadCost=*/8,  createZeroTile,  createLoadTile,
@@ -134,9 +134,10 @@ constexpr TileMultiplyAdd attn::kAmxTile = {
 // The tiles of NEON
 //===----------------------------------------------------------------------===//
 //
-// The instruction bfmmla multiplies 2 x 4 by 4 x 2 elements. A register holds the 2 rows of the first factor, the 2 columns
-// of the second one, or 2 x 2 sums, row by row. A tile of sums is a vector of two such registers: sums of columns 0 and 1,
-// then of columns 2 and 3. The second factor is a vector of two registers likewise.
+// The instruction bfmmla multiplies 2 x 4 by 4 x 2 elements. A register holds the 2 rows of the first factor, the 2
+// columns of the second factor, or 2 x 2 sums, row by row. A tile of sums is a vector of two such registers: one has
+// the sums of columns 0 and 1, and the other has those of columns 2 and 3. The second factor is a vector of two
+// registers likewise.
 
 /// `value` as a vector of integers of `bits` bits.
 static Value asIntegers(OpBuilder &builder, Location loc, Value value, unsigned bits) {
@@ -192,8 +193,8 @@ static Value createMultiplyAddMatrices(OpBuilder &builder, Location loc, Value a
   return vector::ShuffleOp::create(builder, loc, halves[0], halves[1], kAll);
 }
 
-// A multiplication is two instructions. The shuffles of the factors take half as long as the multiplications in a block of
-// 3 x 3 tiles, on cores that multiply and shuffle in the same units, such as Neoverse V1.
+// A multiplication is two instructions. In a block of 3 x 3 tiles, the shuffles of the factors take half as long as the
+// multiplications on cores that multiply and shuffle in the same units, such as Neoverse V1.
 constexpr TileMultiplyAdd attn::kNeonTile = {/*rows=*/2,
                                              /*columns=*/4,
                                              /*steps=*/2,

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Instructions that MLIR's machine-independent dialects cannot express. Instructions.cpp and the descriptions in
-// codegen/cpu/targets/ are the only files in codegen/cpu that name an instruction set.
+// Instructions that MLIR's machine-independent dialects cannot express. In codegen/cpu, only Instructions.cpp and the
+// descriptions in targets/ contain code for a particular instruction set.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,11 +37,11 @@ mlir::Value createMultiplyAddHalves(mlir::OpBuilder &builder, mlir::Location loc
 
 /// The multiplications of tiles. In memory, the elements of a row of a tile are adjacent.
 ///
-/// The tiles of AMX are in the registers TMM0 to TMM7. A tile of sums has 16 rows of 16 f32, and a tile of factors has 16
-/// rows of 16 pairs of bf16.
+/// The tiles of AMX are in the registers TMM0 to TMM7. A tile of sums has 16 rows of 16 f32, and a tile of factors has
+/// 16 rows of 16 pairs of bf16.
 extern const TileMultiplyAdd kAmxTile;
-/// The tiles of NEON are in vector registers. A tile of sums has 2 rows of 4 f32, the first factor has 2 rows of 2 pairs of
-/// bf16, and the second factor has 2 rows of 4 pairs.
+/// The tiles of NEON are in vector registers. A tile of sums has 2 rows of 4 f32, the first factor has 2 rows of 2
+/// pairs of bf16, and the second factor has 2 rows of 4 pairs.
 extern const TileMultiplyAdd kNeonTile;
 
 } // namespace attn

@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// L is the number of elements in a vector register. LLVM scalarises vectors that are not exactly as long as a register,
-// so every pass of this stage covers a dimension by full vectors of L lanes and one partial, masked vector. These
-// helpers emit only the code that a size needs: no mask for a static multiple of L, and no loop for a size below L.
+// L is the number of elements in a vector register. LLVM may scalarise vectors that are not exactly as long as a
+// register, so the passes of this stage cover a dimension by full vectors of L lanes and one partial, masked vector.
+// These helpers emit only the code that a size needs: no mask for a static multiple of L, and no loop for a size below
+// L.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ struct Lanes {
     return mlir::VectorType::get(count, element);
   }
 
-  /// Returns these lanes with `size` adjacent elements, a power of two, in place of each element.
+  /// Returns these lanes with `size` adjacent elements in place of each element. `size` must be a power of two.
   Lanes ofGroups(mlir::OpBuilder &builder, mlir::Location loc, int64_t size) const;
 
   /// Loads elements of `buffer` at `indices`, the last of which is the offset. Lanes beyond the end
@@ -76,8 +77,8 @@ mlir::Value zeroConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Typ
 /// The sum of two floats or two integers, or of each lane of two vectors.
 mlir::Value createAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
 
-/// `value`, a number or a vector of numbers, converted to elements of the type `element`: a float to a float type, a
-/// signed integer to an integer type.
+/// Converts `value`, a number or a vector of numbers, to elements of the type `element`. Converts floats to a float
+/// type and signed integers to an integer type.
 mlir::Value createConversion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                              mlir::Type element);
 
@@ -88,8 +89,8 @@ mlir::Value createIsEqual(mlir::OpBuilder &builder, mlir::Location loc, mlir::Va
 /// Whether any lane of a vector of i1 is true.
 mlir::Value createAny(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lanes);
 
-/// The greater of `a` and `b`, or `b` if either is NaN. This is a single instruction if the machine's
-/// maximum behaves in the same way.
+/// Returns the greater of `a` and `b`, or `b` if either is NaN. This is a single instruction if the machine's maximum
+/// behaves in the same way.
 mlir::Value createMax(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
 
 /// Combines values as a balanced tree: short chains keep the pipelines full.

@@ -14,12 +14,12 @@
 using namespace mlir;
 using namespace attn;
 
-/// Without FMA, LLVM turns the op into a multiplication and an addition.
+/// Creates one op. Without FMA, LLVM turns the op into a multiplication and an addition.
 static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }
 
-/// Multiplies and adds integers. They wrap around on overflow, so the order in which products are added does not
+/// Multiplies and adds integers. Sums wrap around on overflow, so the order in which products are added does not
 /// matter.
 static Value createOneOfIntegers(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   return arith::AddIOp::create(builder, loc, sums, arith::MulIOp::create(builder, loc, a, b));
@@ -38,8 +38,8 @@ static constexpr MultiplyAdd::GetType kBF16 = getFloat<BFloat16Type>, kF16 = get
                                       kF32 = getFloat<Float32Type>, kF64 = getFloat<Float64Type>,
                                       kI32 = getInteger<32>;
 
-/// For the same types, faster instructions come first. A CPU without the instructions for bf16 or f16 uses the rows of f32
-/// for products of these types.
+/// For the same types, faster instructions come first. A CPU without the instructions for bf16 or f16 uses the rows of
+/// f32 for products of these types.
 static constexpr MultiplyAdd kMultiplyAdds[] = {
     // factor, sum, group, needs, isFused, create, createGroup, tile
     {kBF16, kF32, 2, kTiles, true, createMultiplyAddPairs, createPairs, &kAmxTile},

@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // One table lists the instructions that multiply and add, with the element types that they take. Register blocks and
-// dot products are lowered in the same way for every row of the table. A new instruction needs a row, and no change of
+// dot products are lowered in the same way for every row of the table. A new instruction needs a row, but no change of
 // these lowerings.
 //
 //===----------------------------------------------------------------------===//
@@ -19,8 +19,8 @@ namespace attn {
 /// The multiplication of two tiles of factors, whose products are added to a tile of sums. Instructions.h says in which
 /// registers tiles are, and how they lie in memory.
 struct TileMultiplyAdd {
-  /// Loads the tile in `buffer`, a memref of one dimension: the first row starts at `index`, and each further row `stride`
-  /// elements after the previous one.
+  /// Loads the tile in `buffer`, a memref of one dimension. The first row starts at `index`, and each further row
+  /// starts `stride` elements after the start of the previous row.
   using CreateLoad = mlir::Value (*)(mlir::OpBuilder &builder, mlir::Location loc,
                                      mlir::Value buffer, mlir::Value index, mlir::Value stride);
 
@@ -33,8 +33,8 @@ struct TileMultiplyAdd {
   /// The time of a multiplication and of a load or a store, in units of the time of a vector multiply-add.
   double multiplyCost, loadCost;
   mlir::Value (*createZero)(mlir::OpBuilder &builder, mlir::Location loc);
-  /// Load the first factor, which has a row for each row of the sums; the second factor, which has a row for each group of
-  /// products; and sums.
+  /// Load the first factor, which has a row for each row of the sums; the second factor, which has a row for each group
+  /// of products; and sums.
   CreateLoad createLoadA, createLoadB, createLoadSums;
   void (*createStore)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
                       mlir::Value buffer, mlir::Value index, mlir::Value stride);
@@ -58,16 +58,16 @@ struct MultiplyAdd {
   /// Returns sums + a * b.
   mlir::Value (*create)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b,
                         mlir::Value sums);
-  /// Rounds `group` vectors of sums to factors, and interleaves them. It is null if the group is 1 or the factors are
+  /// Rounds `group` vectors of sums to factors, and interleaves them. Null if the group is 1 or the factors are
   /// integers: only probabilities, which are floats, are grouped in registers.
   mlir::Value (*createGroup)(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange rows);
-  /// The instruction for tiles of the same types; null if there is none. `create` then computes the edges that do not
-  /// fill a tile.
+  /// The instruction for tiles of the same types; null if there is none. In a product by tiles, `create` computes the
+  /// edges that do not fill a tile.
   const TileMultiplyAdd *tile;
 
   mlir::Type getSumType(mlir::MLIRContext *context) const { return sum(context); }
-  /// Whether the instruction can multiply elements of type `stored`. `stored` must be the type of the factors, or a
-  /// type of floats or signed integers whose values the type of the factors holds exactly.
+  /// Whether the instruction can multiply elements of type `stored`: `stored` is the type of the factors, or a type of
+  /// floats or signed integers whose values the type of the factors holds exactly.
   bool takes(mlir::Type stored) const;
   /// Converts `value`, an element that the instruction takes or a vector of them, to factors.
   mlir::Value createFactors(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const;

@@ -27,7 +27,7 @@ template <typename OpTy>
 ScoreProducts createScoreProducts(mlir::OpBuilder &builder, OpTy op, mlir::Value scores,
                                   CpuAttr cpu);
 
-/// Emits acc += V^T P^T, where P are the probabilities.
+/// Emits acc += V^T P^T, where P is the matrix of the probabilities.
 llvm::LogicalResult weighValues(mlir::IRRewriter &rewriter, OnlineStepOp op, CpuAttr cpu);
 
 /// Returns `value` with `replacement` in the lanes that equal `constant`.

@@ -12,9 +12,9 @@ include "mlir/Pass/PassBase.td"
 def PadRows : Pass<"attn-pad-rows", "::mlir::func::FuncOp"> {
   let summary = "pad the rows of temporaries that would share sets of L1";
   let description = [{
-    If the rows of a `memref.alloc` lie a multiple of 4096 bytes apart, rows that are read together evict each other
-    from L1. The pass makes the rows of such a temporary longer by a cache line, and replaces the temporary by a view
-    without the padding. For the IR before and after, see the header of `codegen/cpu/PadRows.cpp`.
+    If the rows of a `memref.alloc` lie a multiple of 4096 bytes apart, rows that are read together may evict each other
+    from L1. The pass makes the rows of such a temporary longer by at least a cache line, and replaces the temporary by
+    a view without the padding. For the IR before and after, see the header of `codegen/cpu/PadRows.cpp`.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
@@ -25,8 +25,8 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
     Lowers every contraction on buffers, with or without `attn.skips_zeros`, to loops over register blocks. The
     accumulators are vectors that are as long as the target's vector registers, and stay in registers during the
     reduction. The `attn.target` of an enclosing module determines the size of the blocks. If a fill or a broadcast into
-    the output comes just before the contraction, the pass erases it, and the sums start from the value that it would
-    have written. While a block is computed, the code prefetches the rows of the next block.
+    the output comes just before the contraction, the pass erases it, and adds the value that it would have written to
+    the sums. The code also prefetches rows of later blocks.
 
     The lanes run along a dimension that is contiguous in the output and in one input. If there is none, the lanes run
     along the dimension of the sum, provided that both inputs are contiguous along it. Otherwise the contraction becomes
@@ -44,13 +44,13 @@ def OnlineToVector : Pass<"attn-online-to-vector", "::mlir::func::FuncOp"> {
     Lowers `attn.online_init`, `attn.online_step`, `attn.online_probabilities`, `attn.online_merge` and
     `attn.online_finish` on buffers to loops over vectors that are as long as the target's vector registers. Lanes hold
     queries. With the attribute `rows`, lanes hold keys or, in accumulators and outputs, the elements of a row
-    (dimension e). If the number of lanes does not divide the size of a dimension, its last vector is masked.
+    (dimension e). If the number of lanes does not divide the size of a dimension, the last vector is masked.
     Exponentials become polynomials, and no op becomes a library call.
 
-    The probabilities of a step are computed from the accumulators of its first product, relative to the maximum of the
-    previous tiles. If that maximum turns out to be too small, the products of the tile are stored, and the
-    probabilities are computed again from the stored products. For the IR before and after, see the headers of
-    `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedStep.h`.
+    If register blocks have keys in rows and queries in lanes, the probabilities of a step are computed from the
+    accumulators of its first product, relative to the maximum of the previous tiles. If that maximum turns out to be
+    too small, the products of the tile are stored, and the probabilities are computed again from the stored products.
+    For the IR before and after, see the headers of `codegen/cpu/OnlineToVector.cpp` and `codegen/cpu/FusedStep.h`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -117,10 +117,11 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
   let description = [{
     Rewrites exponentials, logarithms, `math.powf`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.rsqrt` and
     roundings of f32, scalars or vectors, so that no library call remains. Functions that are instructions on every
-    machine stay; any other function is an error. For an example, see the header of `codegen/cpu/ExpandMath.cpp`.
+    machine stay. Any other function for which LLVM would call a library is an error. For an example, see the header of
+    `codegen/cpu/ExpandMath.cpp`.
   }];
   let options = [Option<"keepFma", "keep-fma", "bool", "false",
-                        "Keep math.fma, because the machine has an instruction for it, on scalars too">];
+                        "Keep math.fma on vectors and scalars, because the machine has instructions for it">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }

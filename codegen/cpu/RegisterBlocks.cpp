@@ -48,7 +48,7 @@ RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, Regi
 int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                                int64_t depth, int64_t bytesPerFactor) {
   // Long sums are split because the error of a sum grows with its length. A tile costs more to store and load than a
-  // vector, so the parts of its sums are longer; they consist of whole steps.
+  // vector, so the parts of the sums are longer with tiles; these parts consist of whole steps.
   static constexpr int64_t kLongestSum = 192, kLongestSumOfTiles = 1024;
   bool isOfTiles = hasTiles(instruction, block);
   int64_t longestSum = isOfTiles ? kLongestSumOfTiles : kLongestSum;

@@ -42,8 +42,8 @@ RegisterBlock chooseTileBlock(const TileMultiplyAdd &tile, int64_t columns);
 /// Whether `block` is a block of tiles of `instruction`.
 bool hasTiles(const MultiplyAdd &instruction, RegisterBlock block);
 
-/// Returns the block of vectors that computes the edges of a product in blocks of tiles. It is as wide as `block`, a
-/// block of tiles, and has 8, 4 or 2 rows.
+/// Returns the block of vectors that computes the edges of a product in blocks of tiles. This block is as wide as
+/// `block`, a block of tiles, and has 8, 4 or 2 rows.
 RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
 /// Returns `block` with so few rows that the registers can hold two partial sums of each element. Returns `block`
@@ -51,9 +51,10 @@ RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBloc
 RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
 /// The length of the parts into which a sum of `depth` products is split; all rows add one part before any row adds the
-/// next. It is the greatest even divisor of `depth` up to 192 for which the rows of the vector operand fit in a quarter
-/// of L2, or `depth` if the whole sum is that short or no divisor is long enough. With tiles, the divisor is up to
-/// 1024, and a multiple of the number of products of one instruction.
+/// next. The limit of the length is 192 or, if this is less, the number of rows of the vector operand that fit in a
+/// quarter of L2. The length is `depth` if `depth` is at most the limit. Otherwise it is the greatest even divisor of
+/// `depth` from half of the limit to the limit, or `depth` if there is none. With tiles, 1024 replaces 192, and the
+/// divisor is a multiple of the number of products of one instruction.
 int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                          int64_t depth, int64_t bytesPerFactor);
 

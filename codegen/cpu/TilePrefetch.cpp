@@ -89,7 +89,8 @@ Value TilePrefetch::Rows::createPointer(OpBuilder &builder, Location loc, Value 
 // What to prefetch
 //===----------------------------------------------------------------------===//
 
-/// Calls `body` with the keys and the values of `step`, if they are `numKeys` rows of a function argument.
+/// Calls `body` for the keys and for the values of `step`, in each case only if they are `numKeys` rows of a function
+/// argument.
 static void forEachKeys(OnlineStepOp step, int64_t numKeys,
                         llvm::function_ref<void(Value rows, bool isKeys)> body) {
   auto visit = [&](Value rows, bool isKeys) {
@@ -168,7 +169,7 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
       if (isRows(rows))
         result.ofNext.push_back(
             {rows, createIndex(atStep, step.getLoc(), 0), scores.getShape().back()});
-  // The step may be inside of an scf.if that tests the mask.
+  // The step may be inside an scf.if that tests the mask.
   Operation *whole = step;
   while (isa<scf::IfOp>(whole->getParentOp()))
     whole = whole->getParentOp();

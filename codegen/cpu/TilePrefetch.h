@@ -20,10 +20,9 @@ namespace attn {
 /// have only a few lines in flight: with too many prefetches at once, the next access waits, and so does all later
 /// code.
 ///
-/// In its loop over keys, a tile of queries prefetches once its outputs and the next tile of queries, which follows it
-/// in memory. If the head has other tiles of queries, the tile also prefetches its share of the keys and values of the
-/// next head. Otherwise each block of keys prefetches its own values, and the keys at the same position in the next
-/// tile of keys.
+/// In its loop over keys, a tile of queries prefetches its outputs and the next tile of queries in memory, each once.
+/// If the head has other tiles of queries, the tile also prefetches its share of the keys and values of the next head.
+/// Otherwise each block of keys prefetches its own values, and the keys at the same position in the next tile of keys.
 class TilePrefetch {
 public:
   /// Finds the buffers to prefetch. The queries are those that an attn.pack before `step`, or before the loop over keys
@@ -31,8 +30,8 @@ public:
   /// are prefetched.
   static TilePrefetch create(OnlineStepOp step);
 
-  /// Emits the prefetches that belong to `steps` of the `length` steps, starting at `step`, of the products of the
-  /// keys `[key, key + height)`.
+  /// Computing the products of the keys `[key, key + height)` takes `length` steps. Emits the prefetches that belong to
+  /// `steps` of these steps, starting at `step`.
   void createShare(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value key, int64_t height,
                    mlir::Value step, int64_t steps, int64_t length) const;
 

@@ -66,7 +66,7 @@ createTargetMachine(llvm::StringRef triple) {
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
   if (!target)
     return llvm::createStringError(error);
-  // The attributes of each function name its CPU and features, so the TargetMachine is the baseline of the triple.
+  // The attributes of each function name its CPU and features, so the TargetMachine is for the baseline of the triple.
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       llvm::Triple(triple), /*CPU=*/"", /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
@@ -177,7 +177,8 @@ llvm::Expected<LLVMModule> attn::parseLLVMIR(llvm::MemoryBufferRef text) {
 // From LLVM IR to machine code
 //===----------------------------------------------------------------------===//
 
-/// Whether `name` is a symbol that the sanitizer's code uses: its runtime, or the ends of a section that may be absent.
+/// Whether `name` is a symbol that the sanitizer's checks may use: a symbol of the sanitizer's runtime, or the start or
+/// end of a section that may be absent.
 static bool isSymbolOf(Sanitizer sanitizer, llvm::StringRef name) {
   switch (sanitizer) {
   case Sanitizer::None:
@@ -238,7 +239,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   if (!created)
     return created.takeError();
   llvm::TargetMachine &machine = **created;
-  // Kernels must not call the C library, so LLVM must not replace code by such calls.
+  // Kernels must not call the C library, so LLVM must not replace code by calls of that library.
   llvm::TargetLibraryInfoImpl noLibrary(ir.getTargetTriple());
   noLibrary.disableAllFunctions();
 
@@ -272,7 +273,8 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   return llvm::Error::success();
 }
 
-/// Verifies that the code has no undefined symbols: a call of the C library would be a bug in a lowering.
+/// Verifies that the code has no undefined symbols except those of the sanitizer. For example, a call of the C library
+/// would be a bug in a lowering.
 static llvm::Error verifyNoUndefinedSymbols(llvm::MemoryBufferRef object, Sanitizer sanitizer) {
   auto file = llvm::object::ObjectFile::createObjectFile(object);
   if (!file)

@@ -28,8 +28,8 @@ enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
 /// The kind of file that the suffix of `path` means: .so, .a, .o, .s, .ll or .mlir.
 llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
 
-/// The sanitizer whose checks are compiled into every memory access. The program that loads the library provides the
-/// sanitizer's runtime.
+/// The sanitizer whose checks of memory accesses are compiled into the code. The program that loads the library
+/// provides the sanitizer's runtime.
 enum class Sanitizer { None, Address, Thread };
 
 struct EmitOptions {
@@ -45,7 +45,7 @@ struct EmitOptions {
 /// Registers the translations to LLVM IR, which tools and passes need.
 void registerEmission(mlir::DialectRegistry &registry);
 
-/// Writes the text of `module` with its locations. A compilation can resume from this text.
+/// Writes the text of `module`, including locations. A compilation can resume from this text.
 llvm::Error emitMLIR(mlir::ModuleOp module, llvm::StringRef path);
 
 /// LLVM IR and the context that owns its types.

@@ -9,7 +9,7 @@
 //   %y = memref.reinterpret_cast %base to offset: [0], sizes: [%b, %s, 8], strides: [%stride, 8, 1]
 //
 // expand-strided-metadata, which runs next, computes a dynamic size by division. It cannot do so if a group has more
-// than one dynamic size, but the operands of the op give all sizes.
+// than one dynamic size, but the operands of memref.expand_shape give all sizes.
 // Test: test/codegen/emit/expand-dynamic-shapes.mlir
 //
 //===----------------------------------------------------------------------===//

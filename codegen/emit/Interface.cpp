@@ -61,9 +61,9 @@ static bool hasNames(const FunctionInfo &info, const Formula &formula, size_t nu
                       [&](const Formula &operand) { return hasNames(info, operand, numCarried); });
 }
 
-/// Sets the formulas of symbols. An input carries a symbol if the symbol is the size of one of its dimensions. A symbol
-/// that no input carries is computed by a formula of carried symbols, and its name is this formula. Fails if the name
-/// is not such a formula, or if a carried symbol comes after it.
+/// Sets the formulas of symbols. An input carries a symbol if the symbol is the size of a dimension of the input. A
+/// symbol that no input carries is computed by a formula of carried symbols, and the name of the symbol is this
+/// formula. Fails if the name is not such a formula, or if a carried symbol comes after a symbol with a formula.
 static llvm::Error setFormulas(FunctionInfo &info) {
   llvm::SmallDenseSet<int32_t> carried;
   for (const TensorInfo &input : info.inputs)

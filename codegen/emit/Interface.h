@@ -35,7 +35,7 @@ struct DataType {
   unsigned bytes() const { return bits / 8; }
 };
 
-/// A static size or, if `symbol` is not -1, the number of the symbol that has the size.
+/// The size of a dimension. It is static or, if `symbol` is not -1, the value of symbol number `symbol`.
 struct DimInfo {
   int64_t size = 0;
   int32_t symbol = -1;
@@ -74,7 +74,7 @@ struct VariantInfo {
   std::string workspace, report, schedules;
   int64_t packedBytes = 0;
   uint64_t packedHash = 0;
-  /// The type to which products of f32 round their factors. Empty if they do not round.
+  /// The type to which products of f32 round their factors. Empty if factors are not rounded.
   std::string compute = {};
   std::vector<KernelInfo> kernels = {}; ///< empty in a variant for CPUs
 };
@@ -106,7 +106,7 @@ struct PackedLayout {
 
 /// The number of argument `i` among the packed tensors of `function`, or none if the argument is not a packed tensor.
 /// In an entry, which a call runs, packed tensors have the attribute attn.packed. In a pack function, which packs the
-/// weights before the first call, they are all arguments that are not weights.
+/// weights before the first call, the packed tensors are all arguments that are not weights.
 std::optional<int64_t> packedIndex(mlir::func::FuncOp function, unsigned i);
 
 /// The layout of the packed tensors among the arguments of `function`. The layout of an entry is the

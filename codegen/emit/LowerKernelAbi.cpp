@@ -53,7 +53,8 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// A field of attn_kernel_call: its offset in C in bytes, and whether it is a pointer. All other fields are int64_t.
+/// A field of attn_kernel_call: its offset in C in bytes, and whether it is a pointer. A field that is not a pointer is
+/// an int64_t.
 struct CallField {
   size_t offset;
   bool isPointer;
@@ -201,7 +202,8 @@ private:
 
   static bool needsCall(func::FuncOp task) { return usesScratch(task) || !counts(task).empty(); }
 
-  /// The type of a task's context: a pointer to the call, if the task needs the call, then the captured values.
+  /// The type of a task's context. If the task needs the call, the context begins with a pointer to the call. The
+  /// captured values follow.
   LLVM::LLVMStructType contextType(func::FuncOp task) {
     SmallVector<Type> fields;
     if (needsCall(task))
@@ -211,8 +213,8 @@ private:
     return LLVM::LLVMStructType::getLiteral(&getContext(), fields);
   }
 
-  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old arguments
-  /// stay before the new ones; the caller must replace their uses and erase them.
+  /// Gives `function` the signature (types...) -> () and returns its new arguments. The old arguments stay before the
+  /// new ones; the caller must replace the uses of the old arguments, and erase these arguments.
   static SmallVector<Value> addArguments(func::FuncOp function, TypeRange types) {
     function->removeAttr(function.getArgAttrsAttrName());
     function.setFunctionType(FunctionType::get(function.getContext(), types, {}));

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   u64, little endian: bytes of the header
+//   u64, little endian: the number of bytes in the header
 //   header: JSON {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...},
 //           spaces at its end
 //   data:   the tensors without gaps, offsets counted from here

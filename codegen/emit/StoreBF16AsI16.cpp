@@ -8,9 +8,10 @@
 //   %x = llvm.load %p : !llvm.ptr -> i16
 //   %bits = llvm.bitcast %x : i16 to i16        (folds)
 //
-// After the stage vectorize there is no arithmetic on bf16, only moves of bf16, and intrinsics and conversions for which
-// the CPU has instructions. For a move, LLVM may still call a library function that converts to f32 and back, but kernels
-// must not have undefined symbols. Intrinsics and conversions keep the type bf16: the pass casts their operands and results.
+// After the stage vectorize, no arithmetic on bf16 is left. There are moves of bf16, and there are intrinsics and
+// conversions for which the CPU has instructions. For a move, LLVM may still call a library function that converts to
+// f32 and back, but kernels must not have undefined symbols. Intrinsics and conversions keep the type bf16: the pass
+// casts their operands and results.
 // Test: test/codegen/emit/store-bf16-as-i16.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -18,7 +18,8 @@ const CpuTarget aarch64_fp16_bf16(
     /*triple=*/"aarch64-unknown-linux-gnu",
     /*cpu=*/"cortex-a72",
     /*features=*/kFeatures,
-    // The numbers are those of aarch64, so that a graph without f16 and bf16 needs one of the two levels only.
+    // The values from `vector` to `l2` are those of aarch64, so that a graph without f16 and bf16 needs only one of the
+    // two levels.
     /*vector=*/128,
     /*registers=*/32,
     /*spare=*/0,

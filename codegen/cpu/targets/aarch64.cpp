@@ -15,8 +15,8 @@ extern const CpuTarget aarch64;
 const CpuTarget aarch64(
     /*level=*/"aarch64",
     /*triple=*/"aarch64-unknown-linux-gnu",
-    // LLVM schedules code for "generic" as for a small in-order core. Cortex-A72 has more instructions than the level (CRC,
-    // AES and SHA), but LLVM never selects these for arithmetic.
+    // LLVM schedules code for "generic" as for a small in-order core. Cortex-A72 has more instructions than the level
+    // (CRC, AES and SHA), but LLVM does not select them for arithmetic.
     /*cpu=*/"cortex-a72",
     /*features=*/kFeatures,
     /*vector=*/128,

@@ -22,7 +22,7 @@ const CpuTarget x86_64_v3(
     /*vector=*/256,
     /*registers=*/16,
     /*spare=*/0,
-    // The caches of Haswell, the smallest of this level.
+    // The caches of Haswell, which are small among CPUs of this level.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves);

@@ -22,7 +22,7 @@ const CpuTarget x86_64_v4(
     /*features=*/kFeatures,
     /*vector=*/512,
     /*registers=*/32,
-    // The register allocator of LLVM spills a block that needs all 32.
+    // The register allocator of LLVM spills values of a block that needs all 32 registers.
     /*spare=*/1,
     // The caches of Skylake-SP and of Zen 4.
     /*l1=*/32 * 1024,
