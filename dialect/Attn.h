@@ -31,7 +31,7 @@ struct DenseTest {
   Polarity keeps;
 };
 
-/// Keys of one word of a packed mask.
+/// The number of keys that one word of a packed mask has bits for.
 inline constexpr int64_t kKeysPerWord = 32;
 
 /// The number of the result of `map` that is `k floordiv 32`, the word of key k in a packed mask, if there is one.
@@ -72,8 +72,7 @@ namespace attn {
 /// Registers the destination-style ops of this dialect with one-shot-bufferize.
 void registerBufferization(mlir::DialectRegistry &registry);
 
-/// The machine that `op` is compiled for: `attn.target` of the closest module that has one, or
-/// null.
+/// The machine that `op` is compiled for: `attn.target` of the closest module that has one; null if no module has one.
 TargetInterface getTarget(mlir::Operation *op);
 
 /// The CPU that `op` is compiled for, or null if the machine is not a CPU.
@@ -97,7 +96,7 @@ mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
-/// The number of the result whose elements a call leaves in argument `number`, or none if it is not in-out.
+/// The number of the result whose elements a call leaves in argument `number`; none if the argument is not in-out.
 std::optional<unsigned> getInOutResult(mlir::FunctionOpInterface function, unsigned number);
 
 /// The in-out argument that result `number` is written to, if there is one.

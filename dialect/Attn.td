@@ -40,7 +40,7 @@ def Attn_Dialect : Dialect {
     static constexpr int kLeastProbabilityExponent = -100;
     /// Module: the name of the stage that wrote it.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
-    /// The most bytes that a program can address on x86-64: no tensor and no workspace is larger.
+    /// The most bytes of a tensor or of a workspace: as many as a program can address on x86-64.
     static constexpr int64_t kMaxBytes = int64_t(1) << 47;
     /// Module: the machine that its functions are compiled for, such as an #attn.cpu.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
@@ -55,9 +55,9 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
-    /// Argument: i64; the tensor is in-out: the caller owns it, and a call leaves in it the elements of the result with
-    /// this number, which has the same type and name. In `bufferize`, where results become buffers, this result gets
-    /// the buffer of the argument; from there on the number only says that the function writes to the argument.
+    /// Argument: i64, the number of a result of the same type; the tensor is in-out: the caller owns it, and a call
+    /// leaves the elements of this result in it. In `bufferize`, where results become buffers, this result gets the
+    /// buffer of the argument; from there on the number only says that the function writes to the argument.
     static constexpr ::llvm::StringLiteral kInOutAttr = "attn.in_out";
     /// Argument and result: unit; the elements, i8, are unsigned to users. Types in the IR have no sign.
     static constexpr ::llvm::StringLiteral kUnsignedAttr = "attn.unsigned";
@@ -79,7 +79,7 @@ def Attn_Dialect : Dialect {
     /// attn.online_step on a GPU: which products the step computes, an #attn.overlap. Without the attribute, the step
     /// computes both products of its own tile.
     static constexpr ::llvm::StringLiteral kOverlapAttr = "attn.overlap";
-    /// On a buffer in shared memory of a GPU: its tiles have the order of elements that wgmma reads.
+    /// Buffer in the shared memory of a GPU: unit; its tiles have the order of elements that wgmma reads.
     static constexpr ::llvm::StringLiteral kSwizzledAttr = "attn.swizzled";
     /// Product, or another op of a group (ops that are computed in the same tasks): the rows of its tasks, an
     /// #attn.task.

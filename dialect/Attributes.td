@@ -97,7 +97,7 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
 
     * `copies`: a thread copies 16 bytes from global to shared memory asynchronously;
     * `matrices`: one warp multiplies matrices in its registers, of 16-bit floats or of f32 rounded to tf32;
-    * `warpgroups`: four warps together multiply matrices of 16-bit floats, of which at least the right one is in shared
+    * `warpgroups`: four warps together multiply matrices of 16-bit floats; at least the right matrix is in shared
       memory.
 
     ```mlir
@@ -174,14 +174,14 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     `attn-plan` writes the plan, the stages `schedule` and `tile` read it, and users can edit it in
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
-    With a `group` of g > 1, products use an instruction of the machine that multiplies g adjacent elements, in the type
-    of keys and values, and adds their products; probabilities are rounded to this type. With a group of 1, elements are
-    converted to the type of the scores before they are multiplied.
+    With a `group` of g > 1, products use an instruction of the machine that adds the products of g adjacent elements;
+    the elements have the type of keys and values, and probabilities are rounded to this type. With a group of 1,
+    elements are converted to the type of the scores before they are multiplied.
 
-    With `transposes`, each step transposes its values to `(e, k / g, g)`, which instructions that multiply tiles read.
+    With `transposes`, each step transposes its values to `(e, k / g, g)`, the layout that instructions for tiles read.
 
-    With `in_place`, steps read queries, keys and values without packing them first and in their own type, and have
-    `rows`: queries are the first dimension of scores and accumulators. `in_place` is for machines whose steps copy
+    With `in_place`, steps read queries, keys and values in their own type and without packing them first. The steps
+    have `rows`: queries are the first dimension of scores and accumulators. `in_place` is for machines whose steps copy
     tiles to faster memory themselves, and only for the schedules phased and decode.
 
     * `per-head`: a task projects the keys and values of one head and computes the attention of its queries, tile by

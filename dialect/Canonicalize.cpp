@@ -71,7 +71,7 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 // Slices that drop dimensions
 //===----------------------------------------------------------------------===//
 
-/// The element type of `type` with the sizes of a slice, without the dimensions that are `dropped`. Constant sizes
+/// The type of a slice of a tensor of `type`, with the `sizes` of the dimensions that are not `dropped`. Constant sizes
 /// become static.
 static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
                                   ArrayRef<OpFoldResult> sizes) {
@@ -101,7 +101,7 @@ struct ReplaceByCast {
 /// Makes constant sizes of a slice static, as upstream does:
 ///   %part = tensor.extract_slice %t[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<6x?x4xf32> to tensor<?x?xf32>
 /// becomes a tensor<1x?xf32>. The upstream pattern (LLVM 22) assumes that the slice drops the first dimensions of size
-/// 1 and makes it a tensor<?x1xf32>, so this pattern runs first.
+/// 1 and makes the slice a tensor<?x1xf32>, so this pattern runs first.
 using FoldPartSizes = OpWithOffsetSizesAndStridesConstantArgumentFolder<tensor::ExtractSliceOp,
                                                                         PartType, ReplaceByCast>;
 

@@ -6,8 +6,8 @@
 // constraints bound the keys by affine functions of the operands of attn.key_range. A symbol may have any value between
 // its least and its greatest value, so a symbol that varies with q needs no special case. Elimination treats variables
 // as rationals, so it can only widen a set. Therefore [lo, hi) is a projection of the kept pairs, which may be too
-// large, and [full_lo, full_hi) is the complement of a projection of the hidden pairs, which may be too small. Both are
-// sound.
+// large, and [full_lo, full_hi) is the complement of a projection of the hidden pairs, which may be too small. Both
+// ranges are sound.
 //
 //===----------------------------------------------------------------------===//
 

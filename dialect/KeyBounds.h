@@ -24,15 +24,15 @@ public:
   static KeyBounds get(mlir::MLIRContext *context, llvm::ArrayRef<KeptSet> kept, unsigned numBatch,
                        int64_t step);
 
-  /// lo, full_lo, full_hi, hi of one tile.
+  /// Computes lo, full_lo, full_hi and hi of one tile.
   std::array<int64_t, 4> evaluate(llvm::ArrayRef<int64_t> operands) const;
 
   /// Builds operations that compute these four bounds; constant bounds fold.
   std::array<mlir::OpFoldResult, 4> build(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::OpFoldResult> operands) const;
 
-  /// Returns `bounds`, which are those of all keys before the end of a part of the keys, relative to the first key of
-  /// this part, `first`. No result is negative, and the keys between full_lo and full_hi are whole steps.
+  /// Makes bounds relative to `first`, the first key of a part of the keys. `bounds` are the bounds of all keys before
+  /// the end of this part. No result is negative, and the keys between full_lo and full_hi are whole steps.
   std::array<int64_t, 4> relativeTo(int64_t first, std::array<int64_t, 4> bounds) const;
   static std::array<mlir::OpFoldResult, 4> relativeTo(mlir::OpBuilder &builder, mlir::Location loc,
                                                       mlir::OpFoldResult first, int64_t step,
@@ -70,7 +70,7 @@ struct PairCounts {
   int64_t queries, keys;
   /// The two numbers are known to be equal, although neither number is known.
   bool equal = false;
-  /// The number of keys is known to be at least 1, although it is not known.
+  /// The number of keys is known to be at least 1, although the number itself is not known.
   bool someKey = false;
 };
 

@@ -64,7 +64,8 @@ def Attn_LengthsAttr : Attn_Mask<"Lengths", "lengths"> {
   let summary = "key k is kept when k < n, n an element of a captured integer operand";
   let description = [{
     The captured operand holds one length for each point of the coordinates that its map names, usually the batch.
-    Lengths lie in [0, number of keys]; the runtime checks them before the call.
+    If the operand is an argument with `attn.bound`, the runtime refuses lengths outside [0, number of keys] before the
+    call.
 
     ```mlir
     #attn.lengths<0>   // the first captured operand
@@ -89,8 +90,8 @@ def Attn_PolarityParameter : EnumParameter<Attn_Polarity> {
 def Attn_DenseAttr : Attn_Mask<"Dense", "dense"> {
   let summary = "a pair is kept when its element of a captured operand is nonzero (or zero)";
   let description = [{
-    The elements of the captured operand may be booleans, integers or floats; its map may broadcast it along any
-    dimension. A NaN counts as nonzero.
+    The elements of the captured operand may be booleans, integers or floats; the map of the operand may broadcast it
+    along any dimension. A NaN counts as nonzero.
 
     ```mlir
     #attn.dense<0>                 // true keeps

@@ -86,15 +86,16 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       and k;
     * (A5) maps of captured operands have neither d nor e; the map of the sink has none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
-    * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide;
+    * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide as each of
+      them;
     * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
     * (A9) region ops are pure, elementwise scalar ops;
     * (A10) the mask names captured operands that exist; the symbols of its sets, such as lengths, are integers
       that do not vary with k;
     * (A11) the origin, if any, has one index for each of (batch..., q, k);
-    * (A12) there are one or two outputs. With `state`, there are three outputs of the accumulator type, and no sink or
-      `empty_row`; the maps of max and sum have every batch dimension and q; a plan, if there is one, has the schedule
-      decode, and acc then is (batch..., q, e);
+    * (A12) there are one or two outputs. With `state`, there are three outputs of the accumulator type, and neither a
+      sink nor `empty_row`; the maps of max and sum have every batch dimension and q; a plan, if there is one, has the
+      schedule decode, and acc then is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides that of d.
 
@@ -232,7 +233,7 @@ def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
   }];
 }
 
-// The base of the ops that compute the probabilities of a tile: step and probabilities.
+// The base of the ops that compute the probabilities of a tile: attn.online_step and attn.online_probabilities.
 class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemonic, traits # [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>]> {
@@ -267,7 +268,7 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
     elements contain.
 
-    With the operand `probabilities`, which is scratch too, p is rounded to the element type of this operand before it
+    With the operand `probabilities`, which is scratch too, p is rounded to the element type of this operand before p
     is multiplied with the values. The sum adds p before rounding. For instructions that add g products at once,
     operands are in groups of g along the dimension that a product sums over, as `attn.pack group(g)` writes them: query
     `(d / g, q, g)`, value `(k / g, e, g)` or, with `transposed`, `(e, k / g, g)`, and probabilities `(k / g, q, g)`.
@@ -381,7 +382,8 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
     is (q, e).
 
     Parts are the first dimension, so that in a parallel loop over parts, the `attn.online_step` of each task writes
-    contiguous slices. The initial state in max, sum and acc is that of a sink, or a state without keys.
+    contiguous slices. In the schedule decode, the initial state in max, sum and acc is that of the sink or, without a
+    sink, that of `attn.online_init`.
 
     Constraints: (G1) the states have one float type and agreeing sizes: part_max (n, q), part_sum (n, q),
     part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in (0, 2^126].
@@ -455,7 +457,7 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
     Constraints: (P1) out has one dimension more than the source, or two more with a group; both have the same element
     type, or out has a narrower float type; batch and k sizes agree; (P2) the width is static and positive; (P3) the
     number of panels is n / w, rounded up; (P4) with `scale`, elements are floats; (P5) a group is a power of two, and
-    is the size of the innermost dimension.
+    is the size of the innermost dimension of out.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>
@@ -485,8 +487,8 @@ def Attn_PackMaskOp : Attn_DpsOp<"pack_mask", [DeclareOpInterfaceMethods<TilingI
     A word holds bits of 32 keys and one query. Neighbouring words, which are loaded as one vector, then have the same
     keys and neighbouring queries.
 
-    Constraints: (M1) the mask holds integers or floats and has at least q and k; (M2) words are of i32 and of the
-    mask's rank, with agreeing sizes.
+    Constraints: (M1) the mask holds integers or floats and has at least the dimensions q and k; (M2) words are of i32
+    and of the mask's rank, with agreeing sizes.
 
     ```mlir
     %w = attn.pack_mask ins(%mask : tensor<2x1x512x500xi1>) outs(%e : tensor<2x1x16x512xi32>) -> tensor<2x1x16x512xi32>
@@ -527,12 +529,13 @@ def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<Symb
   let summary = "run a task function for every index below a count";
   let description = [{
     Calls `task(index, worker, args...)` for each index in [0, count), in any order and on any worker. The calls go
-    through the function `parallel_for` that the caller of the compiled function may pass to the runtime. `worker` is
-    the number of the worker, and selects the slice of the workspace that belongs to it.
+    through the function `parallel_for`, if the caller of the compiled function passes one to the runtime; otherwise
+    they run on the calling thread. `worker` is the number of the worker, and selects the slice of the workspace that
+    belongs to it.
 
     Constraint (L1): the callee is a function without results whose first two arguments are indices and whose
-    other arguments have the types of `args`. One more argument, a memref<?xi8> marked `attn.scratch`, may follow:
-    the workspace of the worker, which the call supplies.
+    other arguments have the types of `args`. One more argument, a memref<?xi8> marked `attn.scratch`, may follow: the
+    workspace of the worker, which is not one of `args`.
 
     ```mlir
     attn.parallel_for @layer.attend(%x, %out) count(%n) : memref<512x768xf32>, memref<512x768xf32>

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Implements Ops.td as loops over doubles, to be read as the specification and to compare compiled
-// code with. The loops do not round to the types of the module and are not fast. attn.parallel_for
-// has no reference, because it launches tasks and computes nothing itself.
+// Implements Ops.td as loops over doubles. People read the loops as the specification, and tests compare compiled code
+// with them. The loops are not fast, and round to a type of the module only where Ops.td says so. attn.parallel_for has
+// no reference, because it launches tasks and computes nothing itself.
 //
 //===----------------------------------------------------------------------===//
 

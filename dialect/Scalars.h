@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Evaluates the arith, math and affine ops of score regions, linalg bodies and sizes on doubles. A
-// float of any type is represented by a double that is never rounded, an integer or index by the
-// double of the same value, a boolean by 0 or 1. Integers beyond 2^53 are not exact.
+// Evaluates the arith, math and affine ops of score regions, linalg bodies and sizes on doubles. A double stands for a
+// float of any type, and is not rounded to that type. An integer or an index is represented by the double of the same
+// value, and a boolean by 0 or 1. Integers beyond 2^53 are not exact.
 //
 //===----------------------------------------------------------------------===//
 

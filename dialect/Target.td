@@ -4,7 +4,8 @@
 //
 // A family of machines, such as CPUs, is an attribute with this interface. The attribute has two more interfaces:
 // PlannerInterface (passes/plan/Planner.td) plans attentions and products; CodegenInterface (codegen/Codegen.td) adds
-// passes and moves code into a library. Both are external models, so the dialect does not depend on passes or codegen.
+// passes and moves code into a library. The attribute gets these two as external models, so the dialect does not depend
+// on passes or codegen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +19,8 @@ def Attn_TargetInterface : AttrInterface<"TargetInterface"> {
   let description = [{ A machine that a module can be compiled for. }];
   let methods = [
     InterfaceMethod<[{
-        The name of the instructions that code may use, such as "x86-64-v3". Modules and compiled functions are named
-        after it, and users select it by this name.
+        The name of the set of instructions that code may use, such as "x86-64-v3". Modules and compiled functions are
+        named after this set, and users select it by this name.
       }], "::llvm::StringRef", "getLevel">
   ];
 }

@@ -42,14 +42,15 @@ bool isCopy(mlir::linalg::LinalgOp op);
 /// The loop coordinates at which `op` computes the element of `result` that is read at `map`.
 mlir::AffineMap loopsAt(mlir::linalg::LinalgOp op, mlir::OpResult result, mlir::AffineMap map);
 
-/// If `access` reads a reshape that only adds or drops dimensions of size 1: the access to the source of the reshape.
+/// If `access` reads a reshape that only adds or drops dimensions of size 1, returns the access to the source of the
+/// reshape; otherwise none.
 std::optional<Access> readThroughUnitReshape(Access access);
 
-/// If `access` reads a transposition, a broadcast, a copy, or a reshape that only adds or drops dimensions of size 1:
-/// the access to its source.
+/// If `access` reads a view, returns the access to the source of the view; otherwise none. Views are transpositions,
+/// broadcasts, copies, and reshapes that only add or drop dimensions of size 1.
 std::optional<Access> readThroughView(Access access);
 
-/// Looks through views for the tensor before its first broadcast; without a broadcast, returns `access`.
+/// Looks through views for the source of the first broadcast in the graph; without a broadcast, returns `access`.
 Access withoutBroadcasts(Access access);
 
 /// Looks through views for the first tensor whose dimensions are in the order of the iteration space; without such a

@@ -34,7 +34,7 @@ OpOperand *attn::initOf(OpResult result) {
   return nullptr;
 }
 
-/// Returns initOf() or, if `result` is a reshape or a cast, its operand.
+/// Returns initOf() or, if `result` is a reshape or a cast, the operand that is reshaped or cast.
 static OpOperand *sourceOf(OpResult result) {
   Operation *op = result.getOwner();
   if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op))

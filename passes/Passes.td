@@ -14,7 +14,7 @@ include "mlir/Pass/PassBase.td"
 //===----------------------------------------------------------------------===//
 
 def FillInits : Pass<"attn-fill-inits", "::mlir::func::FuncOp"> {
-  let summary = "let sums that start from a uniform tensor start from a linalg.fill";
+  let summary = "use a linalg.fill as the init of every sum that starts from equal elements";
   let description = [{
     If the init of a reduction is an `arith.constant` with equal elements, or a `linalg.generic` that yields a scalar, a
     `linalg.fill` takes its place. IR before and after: passes/raise/FillInits.cpp.
@@ -70,8 +70,8 @@ def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
     region. If the pass cannot prove that the graph has this form, the graph stays as it is, and a remark at the softmax
     says why.
 
-    A `tensor.dim` of the scores would count as a use of the scores, so `resolve-shaped-type-result-dims` runs first,
-    and no op reads the sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
+    A `tensor.dim` of the scores would count as a use of the scores, so `resolve-shaped-type-result-dims` runs first;
+    after it, no op reads the sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -194,7 +194,7 @@ def FoldTransposes : Pass<"attn-fold-transposes", "::mlir::func::FuncOp"> {
 }
 
 def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
-  let summary = "concatenated results are written in place";
+  let summary = "replace tensor.concat by insertions, so that its operands are written in place";
   let description = [{
     `tensor.concat` becomes insertions into one `tensor.empty`, which bufferization turns into subviews. IR before and
     after: passes/simplify/DecomposeConcat.cpp.
@@ -229,8 +229,8 @@ def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
 def BoundLengths : Pass<"attn-bound-lengths", "::mlir::func::FuncOp"> {
   let summary = "bound the argument that a #attn.lengths mask captures by the number of keys";
   let description = [{
-    An argument that `#attn.lengths` captures gets `attn.bound`, the number of keys, which the runtime checks. IR before
-    and after: passes/plan/BoundLengths.cpp.
+    An argument that `#attn.lengths` captures gets the number of keys as its `attn.bound`, and the runtime refuses
+    lengths beyond this bound. IR before and after: passes/plan/BoundLengths.cpp.
   }];
 }
 
@@ -238,8 +238,8 @@ def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
   let summary = "clone the functions of a module into one nested module for each ISA level";
   let description = [{
     For each target in `attn.targets` of the module, the pass creates a nested module that has this target as
-    `attn.target` and copies of all functions; only declarations stay in the outer module. IR before and after:
-    passes/plan/CloneTargets.cpp.
+    `attn.target` and copies of all functions, unless the code would be the same as that for a later target. Only
+    declarations stay in the outer module. IR before and after: passes/plan/CloneTargets.cpp.
   }];
 }
 
@@ -269,7 +269,8 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
   let summary = "write the plan attribute of every attn.attention";
   let description = [{
     The plan is the one that the planner of the machine predicts to be fastest, among the schedules that the option
-    allows. An attention that has a plan keeps it. IR before and after: passes/plan/Plan.cpp.
+    allows. Without the option, the schedule `unfused` is used only if there is no other. An attention that has a plan
+    keeps it. IR before and after: passes/plan/Plan.cpp.
   }];
   let options = [
     Option<"schedule", "schedule", "std::string", [{""}],
@@ -304,7 +305,7 @@ def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
 }
 
 def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
-  let summary = "pack each dense mask of an attention into one bit for each pair";
+  let summary = "pack dense masks of attentions into one bit for each pair";
   let description = [{
     An `attn.pack_mask` packs the mask once for all heads and attentions that read it. IR before and after:
     passes/plan/PackMasks.cpp.
@@ -313,7 +314,7 @@ def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
 }
 
 def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
-  let summary = "pack or transpose an operand of each contraction to make its rows contiguous along the output";
+  let summary = "pack or transpose operands of contractions, so that their rows are contiguous along the output";
   let description = [{
     A weight is packed into panels (`attn.pack`); another operand is transposed (`linalg.transpose`), unless its rows
     are contiguous already. IR before and after: passes/plan/PackOperands.cpp.
@@ -324,9 +325,9 @@ def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
 def OutlineWeights : Pass<"attn-outline-weights", "::mlir::ModuleOp"> {
   let summary = "move the ops that depend on weights alone to a function that runs when weights are set";
   let description = [{
-    Every function with weights gets a second one, `<name>.pack`, which computes from weights alone. The function takes
-    the results of `<name>.pack` in place of the weights, as read-only arguments with `attn.packed`. IR before and
-    after: passes/plan/OutlineWeights.cpp.
+    For every function `<name>` with weights, the pass adds a function `<name>.pack`, which computes from weights alone.
+    `<name>` takes the results of `<name>.pack` in place of the weights, as read-only arguments with `attn.packed`. IR
+    before and after: passes/plan/OutlineWeights.cpp.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -419,7 +420,7 @@ def ExpandKeyRange : Pass<"attn-expand-key-range"> {
   let summary = "replace attn.key_range by affine and arith ops that compute the key ranges of query tiles";
   let description = [{
     Replaces every `attn.key_range` by affine functions of its operands, which follow from the sets of its mask.
-    Bounds that do not depend on the tile become constants.
+    Bounds that depend on no operand become constants.
 
     ```mlir
     %r:4 = attn.key_range rows(%q, %rows) keys(%n) step 128 mask(#attn.causal)
@@ -437,7 +438,7 @@ def ExpandKeyRange : Pass<"attn-expand-key-range"> {
 //===----------------------------------------------------------------------===//
 
 def CopyInserted : Pass<"attn-copy-inserted", "::mlir::func::FuncOp"> {
-  let summary = "copy the source of each tensor.insert_slice that no op computes for this insertion alone";
+  let summary = "copy each inserted tensor that no op computes for the insertion alone";
   let description = [{
     The copy is then the op that computes the source, and empty-tensor elimination lets it write directly to the place
     of the insertion. IR before and after: passes/bufferize/CopyInserted.cpp.
@@ -469,8 +470,8 @@ def OutParams : Pass<"attn-out-params", "::mlir::func::FuncOp"> {
 def VerifyBuffers : Pass<"attn-verify-buffers", "::mlir::ModuleOp"> {
   let summary = "refuse bufferized functions that write to inputs, call functions or return buffers";
   let description = [{
-    Checks, after bufferization, that no op writes to the memory of an argument that is neither an output nor in-out,
-    either directly or through views, loops and selects; that there is no call; and that no function returns a buffer.
+    Checks, after bufferization, that no op writes, directly or through views, loops and selects, to the memory of an
+    argument that is neither an output nor in-out; that there is no call; and that no function returns a buffer.
     Each violation is an error at the source location. The pass changes nothing. Reasons:
     passes/bufferize/VerifyBuffers.cpp.
   }];
@@ -488,8 +489,8 @@ def NoteExtraWork : Pass<"attn-note-extra-work", "::mlir::func::FuncOp"> {
 def KeepUnitDims : Pass<"attn-keep-unit-dims", "::mlir::func::FuncOp"> {
   let summary = "rewrite each memref.subview that drops some dimensions of size 1 and keeps others";
   let description = [{
-    Such a view becomes a `memref.subview` that keeps all dimensions, and a `memref.reinterpret_cast` of it, because
-    later passes guess which dimensions were dropped. IR before and after: passes/bufferize/KeepUnitDims.cpp.
+    Such a view becomes a `memref.subview` that keeps all dimensions, and a `memref.reinterpret_cast` of this view,
+    because later passes guess which dimensions were dropped. IR before and after: passes/bufferize/KeepUnitDims.cpp.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }

@@ -40,8 +40,8 @@ static bool isReshape(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op);
 }
 
-/// Lets ops that read `value` during or after `writer` read a copy; `inPlace` is the use that continues in the memory
-/// of `value`.
+/// Replaces `value` by a copy in the ops that read it during or after `writer`. `inPlace` is the use that continues in
+/// the memory of `value`.
 static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
   Block *block = writer->getBlock();
   SmallVector<OpOperand *> late;

@@ -11,9 +11,9 @@
 //   %0 = memref.reinterpret_cast %part to offset: [%offset], sizes: [1, 2], strides: [%strides#0, %strides#1]
 //
 // A view that drops some of its dimensions of size 1 and keeps others does not say which of them it drops.
-// Bufferization derives the type of the view from the sizes of the tensor. All later passes of LLVM 22 derive the
-// dropped dimensions from the strides of that type: if the strides are dynamic, these passes choose other dimensions,
-// and the view reads wrong elements; if a step of the view is not 1, they crash. In the second form, nothing has to be
+// Bufferization derives the type of the view from the sizes of the tensor. Later passes of LLVM 22 derive the dropped
+// dimensions from the strides of that type: if the strides are dynamic, these passes may choose other dimensions, and
+// the view then reads wrong elements; if a step of the view is not 1, they crash. In the second form, nothing has to be
 // derived. Views that drop every dimension of size 1 are unambiguous and stay.
 // Test: test/passes/bufferize/keep-unit-dims.mlir
 //

@@ -47,7 +47,7 @@ public:
   /// sizes before it, rounded down to a multiple of `alignment`.
   Polynomial padded(uint64_t alignment) const;
 
-  /// The smallest known polynomial that is never less than `a` or `b`.
+  /// A polynomial that is never less than `a` and never less than `b`: each coefficient is the greater of the two.
   static Polynomial maximum(const Polynomial &a, const Polynomial &b);
 
   /// The polynomial as text, such as "256*x.0*x.1 + 1024".

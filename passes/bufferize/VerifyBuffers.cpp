@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Later passes rely on three properties of bufferized functions. Each violation is an error at the source location:
-//   * no op writes to an argument that is neither an output nor in-out, either directly or through views, loops or
-//     selects, because inputs and packed weights belong to the caller, and the next call reads them again;
+//   * no op writes, directly or through views, loops or selects, to an argument that is neither an output nor in-out,
+//     because inputs and packed weights belong to the caller, and the next call reads them again;
 //   * there is no func.call;
 //   * no function returns a buffer, because each result is an out parameter.
 //

@@ -6,10 +6,10 @@
 //   %m = linalg.generic ins(%s, %hidden) { select %hidden, -inf, %s }    // warning: nothing reads %m
 //   %p = linalg.softmax ins(%s)
 //
-// PyTorch's masked_fill returns the masked scores; code that does not assign them masks nothing. The rule warns about
-// an op on the scores of a softmax if no result of the function depends on the op, and if the op chooses between a
-// score and a constant, or adds another element to a score. The rule does not warn about other dropped ops, nor about a
-// mask that is only an unused argument. Test: test/passes/lint/dropped-mask.mlir
+// PyTorch's masked_fill returns the masked scores; if a program does not assign the result, its mask has no effect. The
+// rule warns about an op on the scores of a softmax if no result of the function depends on the op, and if the op
+// chooses between a score and a constant, or adds another element to a score. The rule does not warn about other
+// dropped ops, nor about a mask that is only an unused argument. Test: test/passes/lint/dropped-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,10 +6,11 @@
 //   %p = linalg.softmax dimension(1) ins(%s)                           // warning: the dimension of queries
 //   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v)       // sums over dimension 2
 //
-// The probabilities in the sum for one output then do not add up to 1. The rule does not warn if some product does sum
-// over the dimension of the softmax (in a graph with gradients, transposed products sum over other dimensions beside
-// the product with the values), if two softmaxes are multiplied with each other, or if other ops change the
-// probabilities before the product, such as another normalisation. Test: test/passes/lint/softmax-axis.mlir
+// The probabilities in the sum for one output then do not add up to 1. The rule does not warn if one of several
+// products sums over the dimension of the softmax: a graph with gradients also has products with the transposed
+// probabilities, which sum over another dimension. Nor does the rule warn if two softmaxes are multiplied with each
+// other, or if other ops, such as another normalisation, change the probabilities before the product.
+// Test: test/passes/lint/softmax-axis.mlir
 //
 //===----------------------------------------------------------------------===//
 

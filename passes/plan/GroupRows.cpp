@@ -42,7 +42,7 @@ namespace attn {
 
 using namespace attn;
 
-/// The least number of multiply-adds for which a task is worth its cost and its part of a barrier: the work of some
+/// The least number of multiply-adds for which a task is worth its cost and its part of a barrier: the work of about
 /// five microseconds.
 static constexpr int64_t kLeastWork = 1 << 18;
 /// The least number of rows of a task: with fewer rows, a task would do too little work with each weight that it reads
@@ -223,7 +223,7 @@ static std::optional<int64_t> workPerRow(linalg::LinalgOp op, ArrayRef<int64_t> 
   return work;
 }
 
-/// The rows of a task of `ops`, none if they should not be a group.
+/// The rows of a task of `ops`; none if these ops should not be a group.
 static std::optional<int64_t> planGroup(int64_t cacheBytes, ArrayRef<linalg::LinalgOp> ops,
                                         const RowFlow &flow) {
   static constexpr int64_t kBytes = 4;

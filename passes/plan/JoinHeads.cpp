@@ -14,8 +14,9 @@
 //
 // Vectors run along the columns of one head, so a head size that is no multiple of the lanes leaves some lanes empty:
 // half of the lanes for heads of 8 at 16 lanes. The columns of all heads together fill the lanes. The schedule must be
-// phased, because the tasks of the other schedules compute one head. Left alone: head sizes that fill whole vectors,
-// operands with another use, and operands that no such product computes. Test: test/passes/plan/join-heads.mlir
+// phased; a task of the schedule per-head, for example, computes the keys of one head only. Left alone: head sizes that
+// fill whole vectors, operands with another use, and operands that no such product computes.
+// Test: test/passes/plan/join-heads.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -17,8 +17,8 @@ namespace attn {
 /// there is none.
 mlir::linalg::LinalgOp findProjection(mlir::Value value);
 
-/// If query, key and value each are computed, or can be computed, by one product for all heads: the number of heads of
-/// keys in that product. Otherwise 1.
+/// If one product for all heads computes, or can compute, each of query, key and value, returns the number of heads of
+/// keys in such a product; otherwise 1.
 int64_t countJoinedHeads(AttentionOp op);
 
 } // namespace attn

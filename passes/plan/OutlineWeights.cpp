@@ -61,7 +61,7 @@ static bool isFresh(Value value) {
   return false;
 }
 
-/// True if `op` may run when weights are set: see the header.
+/// True if `op` may run when weights are set, as the comment at the top of this file explains.
 static bool isMovable(Operation *op) {
   if (op->getNumResults() != 1 || !dependsOnWeightsOnly(op->getResult(0)))
     return false;

@@ -9,10 +9,10 @@
 //   %o = attn.attention ... captures(%w : tensor<2x1x16x512xi32>) mask(#attn.dense<0>)
 //          {indexing_maps = [..., (b, h, q, k, d, e) -> (b, 0, k floordiv 32, q), ...]}
 //
-// Every head and every layer that reads the mask then reads an eighth of its bytes, for a vector of queries at a time,
-// and skips tiles of keys that the mask hides completely. The pass packs operands that the mask tests, if their
+// Every head and every layer that reads the mask then reads at most an eighth of its bytes, for a vector of queries at
+// a time, and skips tiles of keys that the mask hides completely. The pass packs operands that the mask tests, if their
 // innermost dimensions are q and k and the tiles of keys begin at whole words; the score region may read these operands
-// too if they are booleans. Left alone: schedules that have all scores of a query in memory.
+// too if they are booleans. Left alone: schedules other than per-head and phased.
 // Test: test/passes/plan/pack-masks.mlir
 //
 //===----------------------------------------------------------------------===//

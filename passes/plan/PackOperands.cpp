@@ -95,14 +95,14 @@ static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)->getResult(0);
 }
 
-/// If an op rounds another value to `value`, that other value; otherwise `value` itself.
+/// Returns the value before rounding if an op computes `value` by rounding alone; otherwise returns `value` itself.
 static Value beforeRounding(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
   return op && isRounding(op) ? op.getDpsInputs()[0] : value;
 }
 
-/// A view of `value` in which dimension `dim` is split into groups of `group` elements. The group divides its static
-/// size.
+/// A view of `value` in which dimension `dim` is split into groups of `group` elements. The size of the dimension is
+/// static and a multiple of `group`.
 static Value withGroups(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t group) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape;

@@ -8,9 +8,9 @@
 //          ... ins(%x, %w : ...)
 //
 // The planner of the machine chooses the register block, whose vectors run along the innermost dimension of the output,
-// and the part of the product that a task computes. The latter is used only if the product gets tasks of its own. The
-// pass changes attributes only, so users can edit its result and resume compilation from it. A product that has an
-// attribute keeps it.
+// and the part of the product that a task computes. This part is used only if the product gets tasks of its own. The
+// pass changes attributes only, so users can edit its result and resume compilation from it. A product that has one of
+// the attributes keeps it.
 //
 // An attention contains its products until code generation. The attention gets `attn.blocks`, the blocks of the product
 // of queries and keys and of the product of probabilities and values, for the schedule and the tiles of its plan:

@@ -16,7 +16,8 @@
 
 namespace attn {
 
-/// Sizes of an attention. A size that is known only at the call counts as `kTypicalSize`.
+/// Sizes of an attention. A size that is known only at the call counts as `kTypicalSize` or, if it is the size of a
+/// batch dimension, as 1.
 struct AttentionShape {
   static constexpr int64_t kTypicalSize = 1024;
 
@@ -40,8 +41,8 @@ struct AttentionShape {
   MaskInterface mask;
   unsigned numBatch = 0; // batch coordinates of the mask
 
-  /// Whether one product for all heads needs fewer vectors than one product for each head. Only a phased plan can have
-  /// a product for all heads. Products compute columns in vectors of `lanes`.
+  /// Whether one product for all heads may need fewer vectors than one product for each head. Only a phased plan can
+  /// have a product for all heads. Products compute columns in vectors of `lanes`.
   bool joinsHeads(int64_t lanes) const { return joined > 1 && (d % lanes != 0 || e % lanes != 0); }
 };
 
@@ -88,8 +89,8 @@ struct Prediction {
 
 namespace attn {
 
-/// The planner of the machine that `op` is compiled for. Null, after an error, if no enclosing module names a machine
-/// that has one.
+/// The planner of the machine that `op` is compiled for. Null, after an error, if no enclosing module has a target, or
+/// if the target has no planner.
 PlannerInterface getPlanner(mlir::Operation *op);
 
 } // namespace attn

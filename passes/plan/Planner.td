@@ -12,12 +12,13 @@ include "mlir/IR/OpBase.td"
 def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
   let cppNamespace = "::attn";
   let description = [{
-    The decisions of the stage `plan` that depend on the machine. A target attribute has this interface, mostly as an
-    external model. Every method is a pure function of the attribute and its arguments.
+    The decisions of the stage `plan` that depend on the machine. A target attribute gets this interface as an external
+    model. Every method is a pure function of the attribute and the arguments.
   }];
   let methods =
       [InterfaceMethod<[{
-        All candidate plans for `shape`, the fastest first; at least one. If `only` is set, they all have that schedule.
+        All candidate plans for `shape`, the fastest first; at least one. If `only` is set, all plans have that
+        schedule, and there is none if the target does not support the schedule.
       }],
                        "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
                        (ins "const ::attn::AttentionShape &":$shape,
@@ -28,7 +29,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "double", "predictPlan",
                        (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
        InterfaceMethod<[{
-        The plan of a product outside attention, which code generation reads from `attn.block`; null for none.
+        The plan of a product outside attention, which code generation reads from `attn.block`; null if the product
+        needs no plan.
       }],
                        "::mlir::Attribute", "planProduct",
                        (ins "const ::attn::ProductShape &":$shape)>,

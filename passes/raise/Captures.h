@@ -15,8 +15,8 @@ namespace attn {
 /// Computes the element of captured operand `capture` at the start of the score region, from the values that its
 /// tensor is computed from: coordinates, constants, and elements of tensors that do not vary with both query and key.
 /// These tensors become captured operands. Adds a score region if the attention has none. Returns null and changes
-/// nothing if the tensor varies with query or key alone, is not computed elementwise from such values, or would cost
-/// a division or a math function for each pair.
+/// nothing if the tensor varies with query or key alone or is not computed elementwise from such values, or if the
+/// region would need a division, a math function or too many instructions for each pair.
 mlir::Value computeCapture(AttentionOp op, unsigned capture);
 
 /// The number of the captured operand with the tensor and the map of `read`; adds such an operand if there is none.

@@ -14,7 +14,8 @@
 
 namespace attn {
 
-/// One element of a tensor: the result of a scalar op, or read from a tensor that no elementwise op computes.
+/// One element of a tensor: either the result of a scalar op, or an element that is read from a tensor which no
+/// elementwise op computes.
 class Element {
 public:
   /// The element of `access.tensor` at `access.map`. Looks through reshapes that add or drop unit dimensions.

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Half the least float. If all other scores of a row are at most half the greatest float in magnitude, a score of at
-/// most this number gets probability 0.
+/// About half the least float. If all other scores of a row are at most half the greatest float in magnitude, a score
+/// of at most this number gets probability 0.
 inline constexpr double kGreatestFiniteFill = -0x1p127;
 
 /// Whether `condition` holds in exactly those rows of `scores` along `dim` that are all -inf:

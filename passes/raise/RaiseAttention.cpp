@@ -190,8 +190,8 @@ private:
   /// The input of the softmax without the sink, and the op that reads it: the softmax or a concatenation.
   Value scores;
   Operation *reader;
-  /// The probabilities that multiply the values: the result of the softmax, or of the op that puts 0 into its empty
-  /// rows, without the column of the sink.
+  /// The probabilities that multiply the values: the result of the softmax, or of the op that puts 0 into empty rows of
+  /// this result, without the column of the sink.
   Value probabilities;
   /// Null, or one more score for each row, read over the dimensions of the scores.
   Access sink;
@@ -209,8 +209,8 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
-  /// If the last select of the scores hides pairs by a finite number near the least float instead of -inf: the number
-  /// of the operand of the select that is this constant.
+  /// If the last select of the scores hides pairs by a finite constant near the least float instead of -inf: the
+  /// position of this constant among the operands of the select.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
   AffineMap probabilitiesMap; // where the loops of valueProduct read the probabilities
@@ -430,10 +430,10 @@ LogicalResult Raiser::moveValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `element` of the scores is computed from. Of several products, it takes the
-/// product whose operands vary with the most coordinates, where the operand with fewer coordinates counts: in a
-/// projection of a tensor of pairs, one operand varies with all coordinates and the other with few. The other products
-/// are computed in memory and captured.
+/// Finds the product of query and key that `element` of the scores is computed from. For each of several products,
+/// counts the coordinates that the operands vary with, and compares the operands with fewer coordinates: the product
+/// with the most is taken. In a projection of a tensor of pairs, one operand varies with all coordinates and the other
+/// with few. The other products are computed in memory and captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)

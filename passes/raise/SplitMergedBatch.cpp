@@ -87,8 +87,9 @@ static bool leadsToSoftmax(Value value, bool inItsShape = false) {
   return false;
 }
 
-/// The dimensions that merge several dimensions of `longer`. Dimensions of size 1 count only with `countsUnits`. Those
-/// that the softmax does not have need not move, because attn-raise-attention reads scores through their reshapes.
+/// The dimensions that merge several dimensions of `longer`. Dimensions of size 1 count only with `countsUnits`. A
+/// dimension of size 1 that the softmax does not have need not move, because attn-raise-attention reads scores through
+/// reshapes that add or drop it.
 static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<ReassociationIndices> groups,
                                             bool countsUnits = false) {
   ArrayRef<int64_t> sizes = cast<ShapedType>(longer.getType()).getShape();
@@ -189,8 +190,8 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
                                                     : reshape.getResult().getType());
     auto shorter = cast<RankedTensorType>(isCollapse ? reshape.getResult().getType()
                                                      : reshape.getSrc().getType());
-    // `ofUnits` groups the dimensions of the longer shape into the shape between; `ofMerged` groups the latter into
-    // the shorter shape.
+    // `ofUnits` groups the dimensions of the longer shape into the shape between; `ofMerged` groups the dimensions of
+    // the shape between into the shorter shape.
     SmallVector<ReassociationIndices> ofUnits, ofMerged;
     SmallVector<int64_t> between;
     bool hasUnits = false, hasMerged = false;

@@ -12,8 +12,8 @@
 // With the schedule unfused, the pass applies before there are tasks. This form is the baseline that every other
 // schedule is measured against, and the form for an attention that no other schedule can handle. With the schedule
 // whole-scores, the pass applies inside a task, after PerHead.cpp has created tasks of few queries. The scores of these
-// queries stay in the cache, and queries are not transposed into the lanes of vectors, because they are too few to fill
-// them.
+// queries stay in the cache, and queries are not transposed into the lanes of vectors, because there are too few
+// queries to fill the lanes.
 // Test: test/passes/schedule/decompose-attention.mlir
 //
 //===----------------------------------------------------------------------===//

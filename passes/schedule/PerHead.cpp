@@ -11,11 +11,11 @@
 //       %qt = linalg.contract ... ins(%xi, %wqh)                                this tile's queries
 //       attn.attention ins(%qt, %kt, %vt) outs(...) at(%b, %h, %i, 0) plan(...)
 //
-// The outer loops are the batch dimensions of the keys; loops over query groups and query tiles are inside. Nothing is
-// computed twice, and the keys and values of one head stay in L2. If no producer of keys or values moves into the
-// tasks, the query tiles have nothing to share and become tasks of their own. If there is a single batch item with a
-// single head, which would be the only task, the query tiles become tasks too, after a phase for keys and values.
-// The schedule whole-scores has the same tasks. An attention with another schedule is left alone.
+// The outer loops are the batch dimensions of the keys; loops over query groups and query tiles are inside. No
+// projection is computed twice, and the keys and values of one head can stay in L2. If no producer of keys or values
+// moves into the tasks, the query tiles have nothing to share and become tasks of their own. If there is a single batch
+// item with a single head, which would be the only task, the query tiles become tasks too, after a phase for keys and
+// values. The schedule whole-scores has the same tasks. An attention with another schedule is left alone.
 // Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -282,7 +282,7 @@ LogicalResult Group::schedule(IRRewriter &rewriter) {
     upper.push_back(sizeOf(rewriter, firstOp, loop));
     steps.push_back(rewriter.getIndexAttr(1));
   }
-  // If a task has all rows, its step is their number, and the size of a task needs no bound at the end of the rows.
+  // If a task has all rows, the step is the number of rows, and the size of the task needs no bound at the last row.
   std::optional<int64_t> all = getConstantIntValue(upper.back());
   steps.back() =
       rewriter.getIndexAttr(all ? std::clamp<int64_t>(*all, 1, rowsPerTask) : rowsPerTask);

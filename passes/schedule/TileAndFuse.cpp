@@ -89,7 +89,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
         return std::nullopt;
     }
-    // Loops can return a result only if they compute all of it, and once.
+    // Loops can return a result only if they compute every element of it once.
     if (hasOtherUse && !dividesSource(slice, loops))
       return std::nullopt;
     // A result with a use outside an enclosing task cannot be returned from loops inside it.

@@ -17,7 +17,7 @@
 // unchanged. Loops end up in the order of the result, reductions last.
 //
 // A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
-// Left alone: views of arguments and of ops with `linalg.index`, merged loops that are not adjacent in some operand.
+// Left alone: views of arguments, views of ops with `linalg.index`, and merged loops that some operand has apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,8 +63,8 @@ bool hasPlainLoops(linalg::LinalgOp op) {
              op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
 }
 
-/// The structured op that computes `source`, if a view, its only user, may replace it; a fill may
-/// have several users.
+/// The structured op that computes `source`, if the op may be rebuilt without the view of `source`: the view must be
+/// the only user of `source`, unless the op is a fill. Otherwise null.
 linalg::LinalgOp getProducer(Value source) {
   auto op = source.getDefiningOp<linalg::LinalgOp>();
   bool isReplaceable = op && hasPlainLoops(op) && (isa<linalg::FillOp>(op) || source.hasOneUse());

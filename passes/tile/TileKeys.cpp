@@ -79,7 +79,7 @@ private:
   FloatType scoreType() { return op.getAccumulatorType(); }
   /// Whether queries come first in the tiles.
   bool rows() { return op.getPlan()->getSchedule() == Schedule::Decode || inPlace(); }
-  /// Whether steps read queries, keys and values without packing them first and in their own type.
+  /// Whether steps read queries, keys and values in their own type, without packing them first.
   bool inPlace() { return op.getPlan()->getInPlace(); }
   UnitAttr rowsAttr() { return rows() ? rewriter.getUnitAttr() : UnitAttr(); }
   int64_t group() { return op.getPlan()->getGroup(); }
