@@ -39,7 +39,7 @@ static llvm::Error fail(const llvm::Twine &message) {
 
 namespace {
 
-/// One compilation: the context, its diagnostics, and the stages.
+/// One compilation: the context, the diagnostics and the stages.
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
@@ -80,10 +80,10 @@ private:
                    llvm::function_ref<void(llvm::raw_ostream &)> print);
   /// Moves the findings of a stage to the report attribute of the module.
   void noteFindings();
-  /// The entry of the report for an attention of stage `plan`.
+  /// Returns the entry of the report for an attention of stage `plan`.
   DictionaryAttr describe(AttentionOp op);
-  /// Stores all attentions and products of stage `plan` in the report attributes of their
-  /// functions.
+  /// Describes the attentions, products and groups of stage `plan` in the report attributes of the functions that
+  /// contain them.
   void notePlans();
   /// Makes the report from the report attributes. If compilation was resumed, the stage file contains some of them.
   void report();
@@ -107,7 +107,7 @@ LogicalResult Compilation::verifyResumable(ModuleOp module) {
   Location file = FileLineColLoc::get(&context, options.input, /*line=*/1, /*column=*/1);
   if (failed(verifyStage(module, options.from, file)))
     return failure();
-  // A file that was written by hand may lack the name of its stage.
+  // A file that was written by hand may lack the name of its stage, so use the stage in the options.
   auto comesBefore = [&](StringRef stage) {
     auto isNamed = [](StringRef name) {
       return [=](const Stage &stage) { return stage.name == name; };
@@ -195,7 +195,7 @@ void Compilation::noteFindings() {
   NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(AttnDialect::kReportAttr));
   for (const FindingText &finding : std::exchange(findings, {})) {
     StringRef reason = finding.text;
-    // Drop the prefix, because the report has a list of its own for attentions that are not fused.
+    // Drop the prefix, because the report has a separate list of attentions that are not fused.
     (void)reason.consume_front("attention left unfused: ");
     Attribute entry = builder.getDictionaryAttr(
         {builder.getNamedAttr("source", builder.getStringAttr(finding.source)),
@@ -213,8 +213,8 @@ void Compilation::noteFindings() {
   module->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));
 }
 
-/// The predicted time of the plan of `op`, then of the best plan of each other schedule. The unit
-/// is one million cycles, where a cycle is the time of one vector multiply-add.
+/// Returns the predicted time of the plan of `op`, then that of the best plan of each other schedule. The unit is one
+/// million cycles, where a cycle is the time of one vector multiply-add.
 static ArrayAttr predictionsOf(AttentionOp op) {
   Builder builder(op.getContext());
   auto planner = cast<PlannerInterface>(getTarget(op));
@@ -299,7 +299,7 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   return fields.getDictionary(&context);
 }
 
-/// The entry of the report for the product `op`: its shapes, and when its operands are packed.
+/// Returns the entry of the report for the product `op`: its shapes, and when an operand is packed.
 static DictionaryAttr describeProduct(linalg::LinalgOp op) {
   Builder builder(op.getContext());
   StringRef packed = "no";
@@ -329,8 +329,8 @@ static DictionaryAttr describeProduct(linalg::LinalgOp op) {
        builder.getNamedAttr("packed", builder.getStringAttr(packed))});
 }
 
-/// The entry of the report for a group of ops that share tasks: the source lines of the ops, and the number of products
-/// among them.
+/// Returns the entry of the report for a group of ops that share tasks: the rows of a task, the source lines of the
+/// ops, and the number of products among them.
 static DictionaryAttr describeGroup(SmallVector<linalg::LinalgOp> ops) {
   Builder builder(ops.front()->getContext());
   llvm::SetVector<Attribute> sources;

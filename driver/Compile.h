@@ -28,19 +28,20 @@ constexpr int kReportVersion = 1;
 
 struct CompileOptions {
   std::string input;
-  std::string output;                        ///< its suffix selects the kind; empty for only lint
+  std::string output;                        ///< its suffix selects the kind of output; empty to write none
   llvm::SmallVector<const Target *> targets; ///< best first
   PipelineOptions pipeline;
   std::string dumpStages; ///< folder for one file per stage, or empty
   std::string from;       ///< the stage that wrote `input`; empty if `input` is a model
-  /// A type to which products of f32 may round their factors, such as bf16. Empty if they must not round.
+  /// The type to which products of f32 may round their factors, such as bf16; empty if products must not round.
   std::string compute;
   bool requireFused = false;
   bool lint = false;         ///< look for mistakes in attentions
   bool cubin = false;        ///< add machine code for GPUs
   bool embedWeights = false; ///< store weights in the library, not in a file beside it
   Sanitizer sanitizer = Sanitizer::None;
-  /// Called with the text of the module after each stage, before any file is written.
+  /// Called with the text of the module after each stage except import, also after the stage that wrote `input`. All
+  /// calls come before the output is written.
   std::function<llvm::Error(llvm::StringRef stage, llvm::StringRef text)> onStage;
 };
 
@@ -53,8 +54,9 @@ struct CompileReport {
   std::vector<std::string> findings;      ///< messages of lint, in the order of the source
 };
 
-/// Compiles options.input into options.output. After an error, which is one line, nothing is
-/// written.
+/// Compiles options.input into options.output. After an error, no output is written, but there may be files in
+/// options.dumpStages. An error is one line, except that requireFused gives one line for each attention that is not
+/// fused.
 llvm::Expected<CompileReport> compile(const CompileOptions &options);
 
 } // namespace attn

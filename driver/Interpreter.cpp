@@ -72,7 +72,7 @@ private:
   }
   ReferenceTensor number(double value) { return ReferenceTensor({}, value); }
 
-  /// The same elements in another shape.
+  /// Returns the elements of `source` in another shape.
   ReferenceTensor reshaped(Value source, ArrayRef<int64_t> shape) {
     ReferenceTensor result = get(source);
     result.shape = llvm::to_vector(shape);
@@ -115,7 +115,8 @@ static ReferenceTensor constant(DenseElementsAttr attribute) {
   return result;
 }
 
-/// How far the position in `tensor` advances if a loop of `map`, a projected permutation, advances by one; for each loop.
+/// Returns, for each loop of `map`, a projected permutation, how far the position in `tensor` advances if the loop
+/// advances by one.
 static SmallVector<int64_t> stepsOf(AffineMap map, const ReferenceTensor &tensor) {
   SmallVector<int64_t> steps(map.getNumDims());
   int64_t step = 1;
@@ -125,8 +126,8 @@ static SmallVector<int64_t> stepsOf(AffineMap map, const ReferenceTensor &tensor
   return steps;
 }
 
-/// Adds products of two tensors to `out`. Products take most of the time of a model, so that running the body of the op
-/// for each of them would be too slow.
+/// Adds the products of elements of two tensors to `out`. Products take most of the time of a model, so it would be too
+/// slow to run the body of the op for each of them.
 static void addProducts(ArrayRef<AffineMap> maps, ArrayRef<int64_t> sizes, const ReferenceTensor &a,
                         const ReferenceTensor &b, ReferenceTensor &out) {
   SmallVector<int64_t> ofA = stepsOf(maps[0], a), ofB = stepsOf(maps[1], b),
@@ -151,7 +152,7 @@ ReferenceResults Interpreter::linalg(linalg::LinalgOp op) {
                 }));
   bool isPermuted = llvm::all_of(
       maps, [](AffineMap map) { return map.isProjectedPermutation(/*allowZeroInResults=*/true); });
-  // Sums of narrower types are rounded or wrap around.
+  // Sums of narrower types are rounded or wrap around, so the body of the op computes them.
   if (isProduct(op) && isPermuted && !sizes.empty() &&
       isa<Float32Type, Float64Type>(ProductTypes::get(op).sum)) {
     addProducts(maps, sizes, operands[0], operands[1], operands[2]);
@@ -291,7 +292,7 @@ LogicalResult Interpreter::branch(scf::IfOp op) {
   return setAll(op.getResults(), getAll(taken.front().getTerminator()->getOperands()));
 }
 
-/// All tasks read the values that the shared tensors had before the first task.
+/// Runs all tasks, each on the values that the shared tensors had before the first task.
 LogicalResult Interpreter::tasks(scf::ForallOp op) {
   SmallVector<int64_t> from = integers(op.getMixedLowerBound()),
                        to = integers(op.getMixedUpperBound());
@@ -377,8 +378,8 @@ ReferenceResults Interpreter::call(func::FuncOp function, ArrayRef<ReferenceTens
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Calls `function`. An argument is an input, a weight, or a packed weight, which is a result of
-/// the function `.pack` in the same module.
+/// Calls `function`. An argument is an input, a weight, or a packed weight. Packed weights are the results of the
+/// function `<function>.pack` in the same module.
 static ReferenceResults call(func::FuncOp function, ArrayRef<ReferenceTensor> inputs,
                              const llvm::StringMap<ReferenceTensor> &weights) {
   auto pack = function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Interprets the modules of all stages on tensors, from `import` to `tile`. Ops of attn are computed by their
+// Interprets a module of any stage whose values are tensors, from `import` to `tile`. Ops of attn are computed by their
 // references (dialect/Reference.h), and ops of upstream dialects by simple loops over doubles. From stage `plan` on,
 // the function `<entry>.pack` packs the weights, as at run time, and the code of the first ISA level is interpreted.
 //
@@ -18,13 +18,13 @@
 
 namespace attn {
 
-/// The function `entry` of `module`, or null. If the module has ISA levels, it is the function of
-/// the first level.
+/// Returns the function `entry` of `module`, or null if there is none. If the module has ISA levels, returns the
+/// function of the first level.
 mlir::func::FuncOp findEntry(mlir::ModuleOp module, llvm::StringRef entry);
 
-/// Computes the results of the function `entry` of `module` from its inputs in order and its weights by name. Sizes
-/// come from tensor.empty ops and from the inputs. Elements that no op has written are NaN. Emits an error and fails if
-/// the module contains an op that the interpreter does not support.
+/// Computes the results of the function `entry` of `module` from the inputs in order and the weights by name. Elements
+/// that no op has written are NaN. Emits an error and fails if an input or a weight is missing or has other sizes, or
+/// if the interpreter does not support an op.
 ReferenceResults interpret(mlir::ModuleOp module, llvm::StringRef entry,
                            llvm::ArrayRef<ReferenceTensor> inputs,
                            const llvm::StringMap<ReferenceTensor> &weights = {});

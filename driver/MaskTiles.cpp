@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The function is reduced to the values that masks depend on: the sizes of its attentions and the operands that their
-// masks capture. Only these values are interpreted.
+// The function is reduced to the values that masks depend on: the sizes of the attentions, and the operands that the
+// masks capture. Only the ops that compute these values are interpreted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +49,8 @@ static SmallVector<KeptSet> keptOf(MaskInterface mask, PlanAttr plan, unsigned n
               : SmallVector<KeptSet>{KeptSet::always(plan.getContext(), numBatch)};
 }
 
-/// The keys that each tile of queries computes, for one batch coordinate. `symbolAt` gives the value of a captured
-/// operand for a query.
+/// Returns the keys for which each tile of queries computes scores, for one batch coordinate. `symbolAt` gives the
+/// value of a captured operand for a query.
 static std::vector<MaskTiles::Row>
 rowsOf(PlanAttr plan, MaskInterface mask, ArrayRef<int64_t> batch, int64_t queries, int64_t keys,
        llvm::function_ref<int64_t(unsigned capture, int64_t query)> symbolAt) {
@@ -82,7 +82,7 @@ rowsOf(PlanAttr plan, MaskInterface mask, ArrayRef<int64_t> batch, int64_t queri
     for (int64_t first = 0; first < keys; first += part) {
       int64_t end = std::min(first + part, keys);
       operands[batch.size() + 2] = end;
-      // The tiles start at lo, as in attn.count_tiles.
+      // The tiles of a part start at partLo, as in attn.count_tiles.
       auto [partLo, partFullLo, partFullHi, partHi] =
           bounds.relativeTo(first, bounds.evaluate(operands));
       row.full += (partFullHi - partFullLo) / step;
@@ -145,7 +145,7 @@ public:
     module = parseSourceString<ModuleOp>(text, &context);
     return module ? llvm::Error::success() : error.take();
   }
-  /// The function `entry` of the first level.
+  /// Returns the function `entry` of the first level, or the first function if `entry` is empty.
   llvm::Expected<func::FuncOp> find(StringRef entry);
   llvm::Error fail(const Twine &message) { return llvm::createStringError(message); }
 
@@ -187,7 +187,7 @@ llvm::Expected<func::FuncOp> Planned::find(StringRef entry) {
   return fail("expected a function '" + entry + "', got none");
 }
 
-/// Whether `value` depends on the elements of an argument, not only on its sizes.
+/// Whether `value` depends on the elements of an argument, not only on the sizes of arguments.
 static bool readsArguments(Value value) {
   SmallVector<Value> worklist = {value};
   DenseSet<Value> seen;
@@ -222,7 +222,8 @@ static SmallVector<unsigned> capturesOf(AttentionOp op) {
   return captures.takeVector();
 }
 
-/// Makes `function` return the sizes and captured operands of its attentions, removes all other ops, and interprets it.
+/// Makes `function` return the sizes and captured operands of its attentions, removes the ops that these results do not
+/// need, and interprets the function.
 static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, func::FuncOp function,
                                                             const MaskCall &call) {
   std::vector<Attention> attentions;
@@ -256,7 +257,7 @@ static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, fu
   function.setFunctionType(FunctionType::get(&planned.context, function.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
 
-  // Resolve sizes, so that no tensor.dim keeps its producer alive.
+  // Resolve sizes, so that no tensor.dim keeps the op that produces its tensor alive.
   PassManager manager(&planned.context);
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   manager.addPass(createCanonicalizerPass());
@@ -305,7 +306,7 @@ public:
     kept = keptOf(attention.mask, attention.plan, numBatch);
   }
 
-  /// One picture for each coordinate of the batch dimensions that the mask depends on.
+  /// Returns one picture for each coordinate of the batch dimensions that the mask depends on.
   std::vector<MaskTiles> all();
 
 private:
@@ -313,8 +314,8 @@ private:
     return llvm::all_of(attention.captures,
                         [&](unsigned capture) { return attention.values[capture].has_value(); });
   }
-  /// The element of captured operand `capture` for a pair. If the operand is not known, this is its greatest value, the
-  /// number of keys.
+  /// Returns the element of captured operand `capture` for a pair. If the operand is not known, returns its greatest
+  /// value, the number of keys.
   int64_t symbolAt(unsigned capture, ArrayRef<int64_t> pair) const {
     if (!attention.values[capture])
       return keys;

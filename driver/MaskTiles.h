@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// For pictures, computes which tiles compiled code visits at given sizes, and which pairs the mask keeps. The bounds of
-// the tiles are those of the code (dialect/KeyBounds.h).
+// Computes, for pictures of masks, which tiles compiled code visits at given sizes, and which pairs the mask keeps. The
+// bounds of the tiles are those of the code (dialect/KeyBounds.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ struct MaskTiles {
 
   std::string source; ///< "file:line"
   std::string schedule;
-  std::string mask;  ///< as an attribute, or "none"
+  std::string mask;  ///< the text of the attribute, or "none"
   std::string batch; ///< the coordinate, if the mask depends on it
   /// Which values are known only at the call, and how the picture shows them. Empty if all are known.
   std::string note;
@@ -47,23 +47,23 @@ struct MaskTiles {
   Counts count() const;
 };
 
-/// The share of its tiles that `op`, which has a plan, skips in every call, and whether it may skip more, depending on
-/// the sizes or lengths of a call.
+/// The share of its tiles that an attention with a plan skips in every call, and whether a call may skip more,
+/// depending on the sizes or elements that are passed.
 struct SkippedShare {
   double least;
   bool mayGrow;
 };
 SkippedShare getSkippedShare(AttentionOp op);
 
-/// The arguments of a call: a tensor for each input. If `hasValues` is false, only the sizes of inputs are known, not
-/// the elements of inputs and weights.
+/// The arguments of a call. If `hasValues` is false, only the sizes of the inputs are known; the elements of inputs and
+/// weights are not.
 struct MaskCall {
   llvm::ArrayRef<ReferenceTensor> inputs;
   const llvm::StringMap<ReferenceTensor> &weights;
   bool hasValues;
 };
 
-/// The tiles of all attentions of function `entry`. `planned` is the text of a module of stage `plan`, of which the
+/// Returns the tiles of all attentions of `entry`. `planned` is the text of a module of stage `plan`, of which the
 /// first level is used. If `entry` is empty, the first function is used.
 llvm::Expected<std::vector<MaskTiles>> findMaskTiles(llvm::StringRef planned, llvm::StringRef entry,
                                                      const MaskCall &call);

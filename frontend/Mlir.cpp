@@ -22,8 +22,8 @@ using namespace attn;
 /// The greatest size of a dimension for which the file gives no range.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// Checks that `op` is a function on tensors, which can become a function of a library. Private functions are rejected
-/// too: callers of a library cannot reach them, and calls between functions are not supported.
+/// Checks that `op` can become a function of a library: a public function with a body of one block, on ranked tensors.
+/// Private functions are rejected because callers of a library cannot reach them, and functions cannot call each other.
 static LogicalResult verifyCompilable(Operation *op) {
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function || !function.isPublic() || function.isDeclaration())

@@ -321,8 +321,8 @@ private:
     return true;
   }
 
-  /// Makes sure that `expr` is never negative. If the ranges of its symbols allow a negative value, narrows the range
-  /// of its symbol, or fails if `expr` has several symbols.
+  /// Makes sure that `expr` is never negative. If the ranges of the symbols in `expr` allow a negative value, narrows
+  /// the range of the symbol if there is only one, and fails otherwise.
   LogicalResult restrict(Operation *op, AffineExpr expr) {
     auto refuse = [&] {
       return op->emitError() << "expected a slice inside its tensor in every call, got "

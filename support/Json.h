@@ -12,7 +12,7 @@
 namespace attn {
 
 /// Parses JSON with a limit on nesting that no file of attn or torch reaches. The parser of LLVM is
-/// recursive: a text of only brackets would overflow its stack.
+/// recursive, so a long text of opening brackets would overflow the stack.
 inline llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef text) {
   constexpr unsigned kMaxNesting = 128;
   unsigned depth = 0;

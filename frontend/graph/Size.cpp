@@ -150,7 +150,7 @@ Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const
 /// Returns a / b, or none if the quotient is not a polynomial.
 static std::optional<Size> divideExactly(Size a, const Size &b);
 
-/// The greatest number times the symbols that divide every term of all sizes.
+/// Returns the product of the greatest number and of the symbols that divide every term of all sizes.
 static Size commonFactor(ArrayRef<Size> sizes) {
   std::optional<Size::Monomial> common;
   uint64_t number = 0;

@@ -66,7 +66,7 @@ public:
   /// This size with each maximum and minimum replaced by one of its operands, if `isAtMost` decides which.
   Size decide(llvm::function_ref<bool(const Size &a, const Size &b)> isAtMost) const;
 
-  /// This size divided by the number and the symbols that divide every term.
+  /// This size divided by the greatest number and by the symbols that divide every term.
   Size primitive() const;
 
   friend bool operator==(const Size &a, const Size &b) { return a.polynomial == b.polynomial; }

@@ -26,8 +26,8 @@ struct Tensor {
   int64_t rank() const { return sizes.size(); }
 };
 
-/// An operand of a scalar computation: a tensor whose elements are converted to `as`. It is read
-/// through `map` from the dimensions of the result or, without a map, broadcast as in torch.
+/// An operand of a scalar computation: a tensor whose elements are converted to `as`. `map` gives the index of an
+/// element from the indices of the loops; without a map, the tensor is broadcast as in torch.
 struct Operand {
   Tensor tensor;
   DType as;
@@ -48,10 +48,11 @@ public:
   llvm::ArrayRef<std::pair<Size, int64_t>> assumptions() const { return assumed; }
 
   mlir::RankedTensorType typeOf(llvm::ArrayRef<Size> sizes, DType dtype);
-  /// Computes a size from dimensions of function arguments. It never creates a tensor.dim of the result of another op,
-  /// because that use would keep the op alive after it is fused into its consumers.
+  /// Computes a size from dimensions of function arguments. Never creates a tensor.dim of the result of another op,
+  /// because this use would keep that op alive after fusion into its consumers.
   mlir::OpFoldResult sizeOf(const Size &size);
-  /// The size from which sizeOf() created `value`, or that `value` is as a constant; none if it is another value.
+  /// Returns the size from which sizeOf() created `value`, or the size that the constant `value` is; none for any other
+  /// value.
   std::optional<Size> findSize(mlir::OpFoldResult value) const;
   mlir::Value indexOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
@@ -65,7 +66,8 @@ public:
   /// Converts `value`, an element of `from`, to `to`. Floats become integers by rounding towards 0; a number becomes
   /// the boolean true if it is not 0.
   mlir::Value convert(mlir::Value value, DType from, DType to);
-  /// Whether torch converts `from` to `to` implicitly: booleans to integers or floats, and integers to floats.
+  /// Whether torch converts `from` to `to` implicitly: to a type of the same kind, or of a later one in the order
+  /// booleans, integers, floats.
   static bool converts(DType from, DType to);
   /// Whether a scalar is not 0; true for NaN.
   mlir::Value isNonzero(mlir::Value value);
@@ -90,8 +92,8 @@ public:
   using Combine = llvm::function_ref<mlir::Value(mlir::Value sofar, mlir::Value element)>;
   Tensor reduce(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, mlir::Value start,
                 DType dtype, llvm::ArrayRef<Operand> operands, Body body, Combine combine);
-  /// result[kept...] = sum of body(operands...) over the `reduced` dimensions. More than 4096 elements of f32 are added
-  /// in f64: each addition in f32 would be rounded at the size of the whole sum.
+  /// result[kept...] = sum of body(operands...) over the `reduced` dimensions. More than 4096 elements of f32, where an
+  /// unknown size counts as 1, are added in f64: each addition in f32 would be rounded at the size of the whole sum.
   Tensor sum(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, DType dtype,
              llvm::ArrayRef<Operand> operands, Body body);
   /// Like the other sum(), but reduces all dimensions of `sizes` after the first `numKept`.
@@ -108,7 +110,7 @@ public:
   Tensor transpose(const Tensor &tensor, llvm::ArrayRef<int64_t> permutation);
   Tensor slice(const Tensor &tensor, int64_t dim, const Size &offset, const Size &size,
                int64_t step = 1);
-  /// A slice of size 1, without its dimension.
+  /// The elements at `index` of dimension `dim`, without this dimension.
   Tensor select(const Tensor &tensor, int64_t dim, const Size &index);
   /// `tensor` with the elements [offset, offset + step * size) of `dim` replaced by those of `part`. The part lacks the
   /// dimension if `isDropped`.

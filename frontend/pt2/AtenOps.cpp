@@ -104,9 +104,10 @@ const AtenOp *AtenOps::find(StringRef target) const {
 
 void attn::printOps(raw_ostream &stream) {
   stream << "# Ops\n\n"
-            "This page lists the ops that a `.pt2` file may contain, with the names of their "
-            "overloads that `torch.export`\nwrites, and the uses of each op that attn refuses. "
-            "`attn-import --ops` prints this page, and a test compares the two.\n\n"
+            "This page is for users who export models to `.pt2` files: it lists the ops that such a "
+            "file may contain, by the names\nthat `torch.export` writes, and the uses of each op "
+            "that attn refuses. `attn-import --ops` prints this page, and a test\ncompares the "
+            "two.\n\n"
             "An op that works in place, such as `add_` or `__iand__`, is imported as the op "
             "without the underscore or the `i`.\nIts result replaces the first argument, the "
             "tensor of which that argument is a view, and all other views of that\ntensor. An op "

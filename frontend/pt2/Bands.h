@@ -28,8 +28,8 @@ struct Band {
   llvm::APInt inside, outside;         // the bits of the elements
 };
 
-/// The band with the elements `values`; none if `values` is not a band, or a band that no mask has: all elements equal, a
-/// single row or column, or bounded on both sides without element (0, 0).
+/// Returns the band with the elements `values`. Returns none if there is no such band, or only one that no mask has:
+/// its elements are all equal, it has a single row or column, or it is bounded on both sides and lacks element (0, 0).
 std::optional<Band> findBand(const NamedTensor &values);
 
 /// The only element of `values`, as a band without bounds; none if there are several.

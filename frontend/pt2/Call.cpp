@@ -452,8 +452,8 @@ LogicalResult Call::resultSame(StringRef base, const Tensor &tensor) {
   return resultView(base, tensor, writeWhole);
 }
 
-/// Writes `tensor` to the view `name`, to its base, the base of that, and so on. Other views of the same elements
-/// become out of date.
+/// Writes `tensor` to the view `name`, to the base of this view, the base of that base, and so on. Other views of the
+/// same elements become out of date.
 LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   values.tensors[name] = tensor;
   // Write to each base, up to the tensor that owns the elements.
@@ -488,7 +488,7 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
 
 LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuilder &b,
                                  Values &values) {
-  // Collect the views on which `name` depends and that are out of date, in the order of the graph.
+  // Collect the views that are out of date among those on which `name` depends, in the order of the graph.
   std::set<size_t> stale;
   SmallVector<StringRef> names = {name};
   while (!names.empty()) {

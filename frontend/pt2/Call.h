@@ -21,11 +21,11 @@ namespace attn::pt2 {
 /// A number that is an argument of an op.
 struct Scalar {
   bool isFloat = false;
-  /// The number, also if it is an integer.
+  /// The number as a float, also if it is an integer.
   double number = 0;
   int64_t integer = 0;
 
-  /// Whether `dtype` can hold the number. Integer types drop the fraction.
+  /// Whether the number can be converted to `dtype`. Integer types drop the fraction.
   bool fits(DType dtype) const {
     return !isFloat || attn::graph::isFloat(dtype) || std::abs(number) < 0x1p63;
   }
@@ -49,8 +49,8 @@ struct View {
   const Node *node;
   /// Null if a write to the view cannot be written to the base.
   WriteBack write;
-  /// Whether torch may have copied the elements of the base. Then the elements of the view are not known after a write
-  /// to the base.
+  /// Whether torch may have copied the elements of the base. If so, the elements of the view are not known after a
+  /// write to the base.
   bool mayCopy = false;
   /// False after a write to the base: then the node is imported again when the view is read.
   bool isCurrent = true;
@@ -83,8 +83,8 @@ struct Values {
   /// The entry of `name` in `views`, or null.
   View *viewOf(llvm::StringRef name);
 
-  /// Requires a <= b. Returns false if this never holds. If it depends on the sizes of a call, narrows the range of a
-  /// symbol or adds a condition.
+  /// Requires a <= b. Returns false if this never holds. If this depends on the sizes of a call, narrows the range of
+  /// a symbol or adds a condition.
   bool requireAtMost(const Size &a, const Size &b);
 };
 
@@ -187,8 +187,8 @@ public:
   /// Leaves the remaining results without a value, because only gradients need them. A node that reads one of them is
   /// rejected.
   mlir::LogicalResult skipResults();
-  /// Sets a result that shares its elements with argument `base`, or with tensor number `element` of it if `base` is a
-  /// list. `mayCopy` says that torch may have copied the elements.
+  /// Sets a result that shares its elements with argument `base` or, if `base` is a list, with tensor number `element`
+  /// of the list. `mayCopy` says that torch may have copied the elements.
   mlir::LogicalResult resultView(llvm::StringRef base, const Tensor &tensor, WriteBack write,
                                  bool mayCopy = false, unsigned element = 0);
   /// Sets a result that is another name of argument `base`, whose value is `tensor`.

@@ -26,8 +26,8 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Calls `function` with each name in `argument` of a number or condition that a node computes, but not with names of
-/// tensors.
+/// Calls `function` with each name in `argument` that stands for a number or a condition that a node computes, not for
+/// a tensor.
 static void forEachNumber(const Argument &argument, llvm::function_ref<void(StringRef)> function) {
   for (const SymInt &integer : argument.integers)
     if (!integer.name.empty())
@@ -89,7 +89,7 @@ void attn::pt2::dropElementAssertions(Program &program, MLIRContext &context) {
   llvm::SetVector<Location> dropped;
   for (Node &node : llvm::reverse(program.nodes)) {
     if (isAssertion(node)) {
-      // torch writes further assertions that follow from the user's, with the same line; one remark per line suffices.
+      // torch writes further assertions that follow from the user's assertion, at the same line: one remark suffices.
       dropped.insert(locationOf(node, &context));
       continue;
     }

@@ -26,7 +26,7 @@ static constexpr int64_t kStridedLayout = 7;
 // JSON -> structs
 //===----------------------------------------------------------------------===//
 
-/// The only key of an object that represents a union, and its value.
+/// Returns the only member of an object that represents a union. Reports an error if there is not exactly one.
 static const json::Object::value_type *unionOf(const json::Value &value, Path path) {
   const json::Object *object = value.getAsObject();
   if (object && object->size() == 1)
@@ -373,7 +373,7 @@ static bool fromJSON(const json::Value &value, Payload &payload, Path path) {
          mapper.map("use_pickle", payload.isPickled) && mapper.map("tensor_meta", payload.meta);
 }
 
-/// The member `name` of an object; null after it reported an error. For members that only contain other members.
+/// Returns the member `name` of an object, or null after an error. For members that only contain other members.
 static const json::Value *member(const json::Value &value, StringLiteral name, Path path) {
   const json::Object *object = value.getAsObject();
   const json::Value *found = object ? object->get(name) : nullptr;

@@ -200,7 +200,8 @@ llvm::Error Importer::readSizes() {
   return llvm::Error::success();
 }
 
-/// Removes from the arguments the buffers that hold a band of a matrix and that the graph does not write to.
+/// Removes from the arguments the buffers and constants that hold a band of a matrix, and the constants that hold one
+/// number, unless the graph writes to them.
 llvm::Error Importer::readBands() {
   llvm::StringSet<> written;
   for (const OutputSpec &spec : program.outputs)

@@ -105,7 +105,8 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
     return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
                    str(stored.dtype), str(stored.sizes));
 
-  // Users see the type of a weight, so it says whether an integer is unsigned. Types in the module do not.
+  // Users see the type of a weight, so this type says whether integers are unsigned. Types in the module do not say
+  // this.
   mlir::Type type = meta.dtype == DType::U8
                         ? mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned)
                         : elementType(meta.dtype, &context);

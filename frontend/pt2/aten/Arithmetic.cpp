@@ -182,7 +182,8 @@ static auto ofSigned(Function function) {
   };
 }
 
-/// Allows integers to be divided only by constants and sizes: a division by 0, which is an error in torch, would trap.
+/// Allows integers to be divided only by constants other than 0 and by sizes of at least 1: a division by 0, which is
+/// an error in torch, would trap.
 static LogicalResult checkDivision(Call &call, const Pair &pair) {
   if (isFloat(pair.dtype))
     return success();
@@ -332,7 +333,7 @@ static std::function<LogicalResult(Call &)> modulo(bool floors) {
   };
 }
 
-/// Bit shifts. In torch, a shift is undefined if the count is negative, or at least the number of bits.
+/// Bit shifts. In torch, a shift is undefined if the count is negative or not below the number of bits.
 static std::function<LogicalResult(Call &)> shift(bool isLeft) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -612,7 +613,7 @@ static LogicalResult fillDiagonal(Call &call) {
       }));
 }
 
-/// log(e^x + e^y), computed relative to the greater operand if it is finite.
+/// log(e^x + e^y), computed relative to the greater operand if this operand is finite.
 static Value logOfSum(TensorBuilder &b, Value x, Value y) {
   Value greater = arith::MaximumFOp::create(b, x, y), less = arith::MinimumFOp::create(b, x, y);
   Value difference = arith::SubFOp::create(b, less, greater);

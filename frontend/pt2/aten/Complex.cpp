@@ -55,8 +55,8 @@ static FailureOr<Parts> readComplex(Call &call) {
   return parts;
 }
 
-/// Adds the complex form of op `name`, which applies its import function to each part of the complex tensors of an
-/// argument.
+/// Adds the complex form of op `name`: it applies the import function of the op first to the real parts, then to the
+/// imaginary parts of the complex tensors. `argument` must be complex.
 static void addOfParts(AtenOps &ops, StringRef name, StringRef argument) {
   const AtenOp *op = ops.find(("torch.ops.aten." + name).str());
   auto import = op->import;
@@ -189,7 +189,7 @@ static FailureOr<Pair> readPair(Call &call) {
   return pair;
 }
 
-/// (a + b i) (c + d i) = (a c - b d) + (a d + b c) i. If an operand is real, each part is multiplied by it.
+/// (a + b i) (c + d i) = (a c - b d) + (a d + b c) i. If an operand is real, it multiplies each part of the other.
 static LogicalResult product(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   if (failed(pair))

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Models with attention contain convolutions. A patch embedding, whose stride is the size of the kernel, becomes one
-// product; other convolutions become loops.
+// Models with attention may contain convolutions. A patch embedding, whose stride is the size of the kernel, becomes
+// one product; other convolutions become loops.
 //
 //===----------------------------------------------------------------------===//
 

@@ -270,7 +270,7 @@ void attn::pt2::addCreation(AtenOps &ops) {
   ops.add("fill.Tensor", fill);
   ops.add("zero.default", zero);
   ops.add("scalar_tensor.default", scalarTensor);
-  StringRef limits = "steps that depend on sizes; floats, if the start or end does";
+  StringRef limits = "steps that depend on sizes; floats, if the start or the end depends on sizes";
   for (StringRef overload : {"default", "start", "start_step"})
     ops.add(("arange." + overload).str(), arange, limits);
 }

@@ -82,7 +82,7 @@ ofNumbers(std::function<Value(TensorBuilder &, Value)> floats,
 
 static Value same(TensorBuilder &, Value x) { return x; }
 
-/// x / 2 * (1 + erf(x / sqrt(2))), or with its approximation by tanh.
+/// x / 2 * (1 + erf(x / sqrt(2))), or the approximation of this function by tanh.
 static LogicalResult gelu(Call &call) {
   std::string approximate = call.string("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
@@ -119,7 +119,7 @@ static LogicalResult leakyRelu(Call &call) {
   })(call);
 }
 
-/// log(1 + e^(beta x)) / beta; above the threshold this is x.
+/// log(1 + e^(beta x)) / beta, or x where beta x is above the threshold.
 static LogicalResult softplus(Call &call) {
   double beta = call.number("beta", 1), threshold = call.number("threshold", 20);
   return ofFloats([=](Floats &f, Value x) -> Value {

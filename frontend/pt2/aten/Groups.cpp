@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A mixture of experts sorts its tokens by expert, counts the tokens of each expert (histc), and multiplies the rows of
-// the tokens of each expert with the matrix of the expert (grouped_mm).
+// the tokens of each expert by the matrix of the expert (grouped_mm).
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +58,8 @@ static LogicalResult countInBins(Call &call) {
   return call.result(b.castTo(counts, x.dtype));
 }
 
-/// result[i] = input[i] times weight[g], where g is the group of row i: group g ends in front of row offsets[g]. Rows
-/// behind the last group are 0.
+/// result[i] = input[i] times weight[g], where g is the group of row i: group g ends before row offsets[g]. Rows
+/// after the last group are 0.
 static LogicalResult multiplyGroups(Call &call, StringRef rows, StringRef matrices) {
   Tensor x = call.tensor(rows), weight = call.tensor(matrices), offsets = call.tensor("offs");
   if (call.failed())

@@ -77,8 +77,8 @@ static std::optional<Interval> minus(const Interval &a, const Interval &b) {
   return difference;
 }
 
-/// Returns the interval of the elements of a tensor, or of a scalar in the body of an op that computes them; none if it
-/// is not known. Follows at most `depth` producers.
+/// Returns the interval of the elements of `value`, which is a tensor, or a scalar in the body of the op that computes
+/// the elements. Returns none if the interval is not known. Follows at most `depth` producers.
 static std::optional<Interval> intervalOf(Value value, int depth = 12) {
   IntegerAttr constant;
   if (depth-- == 0)
@@ -149,8 +149,9 @@ static std::optional<Positions> combine(const std::optional<Positions> &a,
   return first && last ? std::optional(Positions{*first, *last}) : std::nullopt;
 }
 
-/// Returns the elements of a tensor, or of a scalar in the body of an op that computes them, if they are positions in one
-/// dimension, plus or times numbers: torch.arange(S) has the elements 0 to S - 1. Follows at most `depth` producers.
+/// Returns the elements of `value`, which is a tensor, or a scalar in the body of the op that computes the elements, if
+/// they are positions in one dimension, plus or times numbers: torch.arange(S) has the elements 0 to S - 1. Follows at
+/// most `depth` producers.
 static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value, int depth = 12) {
   if (depth-- == 0)
     return std::nullopt;
@@ -207,7 +208,7 @@ static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value,
       .Default(std::nullopt);
 }
 
-/// If the elements of `index` are positions, requires of the sizes of a call that they are below `size`. If `index` is a
+/// If the elements of `index` are positions, requires sizes of a call that keep them below `size`. If `index` is a
 /// function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index` in
 /// [0, size).
 static LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size) {
@@ -446,8 +447,9 @@ static Value accumulate(TensorBuilder &b, Value sum, Value x) {
   return arith::AddIOp::create(b, sum, x);
 }
 
-/// Replaces self[indices...] by `values`, which have sizes `indices.sizes`, or adds them to it. Creates loops over the
-/// dimensions of the indices, in the order of torch on a CPU, that insert the values of one point at a time.
+/// Replaces self[indices...] by `values`, which have sizes `indices.sizes`, or adds `values` to self[indices...].
+/// Creates loops over the dimensions of the indices that insert the values of one point at a time, in the order of
+/// torch on a CPU.
 static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &indices,
                                  const Tensor &values, bool wraps, bool adds) {
   TensorBuilder &b = call.b;

@@ -233,7 +233,8 @@ static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size>
     if (!total || *front < 0 || *back < 0)
       return call.error() << "expected widths of at least 0 for mode '" << mode << "', got "
                           << str(widths);
-    // The padding must not have more elements than the dimension; "reflect" does not use the outermost element.
+    // "replicate" needs one element. In the other modes, the padding must not have more elements than the dimension,
+    // from which "reflect" does not use the outermost element.
     if (mode == "replicate")
       call.requireElement(x.sizes[dim], 0);
     else

@@ -140,7 +140,8 @@ static std::function<LogicalResult(Call &)> sorted(bool isTopK, bool returnsValu
   };
 }
 
-/// For each element, the number of boundaries before it; with `right`, also those equal to it. Boundaries increase.
+/// For each element, the number of boundaries less than the element or, with `right`, less than or equal to it. The
+/// boundaries are in increasing order.
 static std::function<LogicalResult(Call &)> bucketize(StringRef elements, StringRef boundaries) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor(elements), bounds = call.tensor(boundaries);

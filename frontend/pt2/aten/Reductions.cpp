@@ -138,7 +138,7 @@ static std::function<LogicalResult(Call &)> mean(StringRef dimName) {
   };
 }
 
-/// The sum of the squared differences to the mean, divided by n - correction for n elements.
+/// The sum of the squared differences from the mean, divided by n - correction for n elements.
 static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims,
                          double correction) {
   DType as = computeType(x.dtype);
@@ -151,8 +151,8 @@ static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> di
   return dividedBy(b, squares, as, countOf(b, x, dims, as, correction));
 }
 
-/// var and std, with the argument `correction`, or `unbiased`, which is a correction of 1. var_mean and std_mean also
-/// return the mean.
+/// var and std, with the argument `correction`, or with `unbiased`: true is a correction of 1, false of 0. var_mean and
+/// std_mean also return the mean.
 static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isDeviation,
                                                      bool returnsMean = false) {
   return [=](Call &call) -> LogicalResult {
@@ -309,7 +309,7 @@ static std::function<LogicalResult(Call &)> product(StringRef dimName) {
   };
 }
 
-/// log(sum of e^x), computed relative to the maximum if it is finite.
+/// log(sum of e^x), computed relative to the maximum if that is finite.
 static LogicalResult logSumExp(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
   if (failed(read))
@@ -454,8 +454,8 @@ static LogicalResult vectorNorm(Call &call) {
   return failed(read) || call.failed() ? failure() : normOf(call, *read, order);
 }
 
-/// The norm of all elements, or along dimensions. With an order and two dimensions, torch computes a matrix norm, which
-/// is rejected.
+/// The norm of all elements, or along dimensions. An order is rejected unless there is one dimension: with two, torch
+/// computes a matrix norm.
 static LogicalResult norm(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
   bool hasOrder = call.has("ord");

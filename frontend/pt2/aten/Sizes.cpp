@@ -55,10 +55,10 @@ static std::function<LogicalResult(Call &)> arithmetic(Combine function,
   };
 }
 
-/// With a larger exponent, only powers of 0 and 1 fit into 64 bits.
+/// With a larger exponent, only powers of 0, 1 and -1 fit into 64 bits.
 static constexpr int64_t kMaxExponent = 64;
 
-/// Computes powers of floats by square roots and products, so that exponents must be multiples of 0.5.
+/// Computes powers of floats by square roots and products, so exponents must be multiples of 0.5.
 static LogicalResult powerOfFloats(Call &call) {
   TensorBuilder &b = call.b;
   Value base = call.computed("a"), one = b.scalar(DType::F64, 1.0), result = one;
