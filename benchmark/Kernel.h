@@ -30,16 +30,16 @@ struct Tensor {
 /// The objects that a user of a compiled library holds: a function, packed weights, arguments.
 class Kernel {
 public:
-  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it and calls it once. It uses the
-  /// arguments of `twin` or, if `twin` is null, random arguments. `pool` may be null.
+  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it and calls it once. The call
+  /// uses the arguments of `twin` or, if `twin` is null, random arguments. `pool` may be null.
   static llvm::Expected<std::unique_ptr<Kernel>> create(llvm::StringRef module,
                                                         const Target &target, attn_pool *pool,
                                                         const Kernel *twin = nullptr);
 
-  /// Calls the function again. This cannot fail, because the first call succeeded.
+  /// Calls the function again. This should not fail, because the first call succeeded.
   attn_status call();
 
-  /// The elements of all inputs, then of all weights.
+  /// Returns pointers to the elements of the inputs, then of the weights.
   llvm::SmallVector<const float *> getArguments() const;
   llvm::ArrayRef<float> getResult() const;
 

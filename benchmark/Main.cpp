@@ -30,7 +30,7 @@ struct Flags {
   cl::opt<int64_t> threads{"threads", cl::init(1), cl::value_desc("n"), cl::cat(category()),
                            cl::desc("Threads of a call; with more than 1, OpenBLAS is left out")};
   cl::opt<int64_t> samples{"samples", cl::value_desc("n"), cl::cat(category()),
-                           cl::desc("Samples of a row, of some milliseconds each")};
+                           cl::desc("Samples of a row, of a few milliseconds each")};
 };
 
 } // namespace
@@ -56,7 +56,8 @@ static Error measure(const CpuTarget &target, int64_t threads, int64_t samples,
 static constexpr StringLiteral kOverview =
     "attn-bench measures code that attn compiles, and OpenBLAS";
 
-/// Prints the help of both parsers: Google Benchmark's parser runs first and handles --help.
+/// Prints the help of Google Benchmark's parser and of LLVM's. Google Benchmark's parser, which runs first and handles
+/// --help, calls this function.
 static void printHelp() {
   ::benchmark::PrintDefaultHelp();
   char program[] = "attn-bench", help[] = "--help";

@@ -146,7 +146,7 @@ $out
 
 using Values = ArrayRef<std::pair<StringRef, std::string>>;
 
-/// `text` with each name replaced by its value, one name after the other.
+/// Returns `text` with each name replaced by its value, one name after the other.
 static std::string fill(std::string text, Values values) {
   for (const auto &[name, value] : values)
     for (size_t at; (at = text.find(name)) != std::string::npos;)

@@ -17,8 +17,8 @@
 
 namespace attn::bench {
 
-/// Whether the zeros of the second matrix are skipped (Zeros), like the probabilities of masked pairs, or
-/// all products are added up (None).
+/// Whether a product skips the zeros of the second matrix (Zeros), as attention skips the probabilities of
+/// masked pairs, or adds up all terms (None).
 enum class Guard { None, Zeros };
 
 /// (a: m x k, b: k x n) -> a b

@@ -19,7 +19,8 @@ static constexpr double kQuiet = 0.97;
 static constexpr double kSecondsPerSample = 5e-3;
 /// Attempts at a sample. If all are disturbed, the machine is too busy, and the row reports this.
 static constexpr unsigned kAttempts = 5;
-/// About 0.1 ms: much longer than the start of a parallel loop, much shorter than a sample.
+/// The steps of a probe. They take about 0.1 ms, much longer than the start of a parallel loop and much shorter than a
+/// sample.
 static constexpr long kSteps = 40000;
 
 /// The seconds that one call of `body` takes, whether it is disturbed or not.

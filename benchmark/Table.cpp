@@ -13,7 +13,8 @@
 using namespace llvm;
 using namespace attn::bench;
 
-/// Allowed difference from OpenBLAS, relative to the largest value, because the orders of summation differ.
+/// The allowed difference from the result of OpenBLAS, relative to its largest value. The results differ because the
+/// orders of summation differ.
 static constexpr double kTolerance = 1e-5;
 
 static Error compare(ArrayRef<float> got, ArrayRef<float> expected) {

@@ -1,4 +1,4 @@
-//===- Unfused.cpp - attention as three calls of OpenBLAS -----------------===//
+//===- Unfused.cpp - attention by products of OpenBLAS -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

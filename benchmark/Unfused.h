@@ -1,4 +1,4 @@
-//===- Unfused.h - attention as three calls of OpenBLAS ---------*- C++ -*-===//
+//===- Unfused.h - attention by products of OpenBLAS -----------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Measures attention and layers with every plan that the compiler considers, and prints each time beside the predicted
-// one. The first selected row of each shape measures all plans of that shape together. The last row repeats the plan that
-// the compiler chooses.
+// Measures attention and layers with every plan that the compiler considers, and prints each time beside the
+// predicted one. The first selected row of each shape measures all plans of that shape together. The last row repeats
+// the plan that the compiler chooses.
 //
 //===----------------------------------------------------------------------===//
 

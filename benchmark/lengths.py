@@ -1,4 +1,4 @@
-"""lengths.py RESULTS.json PLOT.svg: draws the share of the FMA peak that attention reaches, against its length.
+"""lengths.py RESULTS.json PLOT.svg: draws the share of the FMA peak that attention reaches at each length.
 
 RESULTS.json is what attn-bench-attention wrote with --benchmark_out. The plot has a panel for attention without a mask
 and one for causal attention, with a line for attn and one for the unfused computation with OpenBLAS. Needs no package.

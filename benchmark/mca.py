@@ -1,8 +1,8 @@
 """mca.py CPU...: predicts the speed of the inner loops of products for CPUs that LLVM has models of.
 
-Compiles products with attnc for AArch64, finds the innermost loop of each register block in the assembly, and runs llvm-mca on
-it. Prints, for each loop and CPU, the instructions that multiply, the cycles of an iteration, and the bound: the cycles
-that the multiplications alone take in the same model. attnc and llvm-mca must be on PATH.
+Compiles products and attentions with attnc for AArch64, finds their innermost loops in the assembly, and runs llvm-mca
+on the largest of them. Prints, for each loop and CPU, the instructions that multiply, the cycles of an iteration, and
+the bound: the cycles that the multiplications alone take in the same model. attnc and llvm-mca must be on PATH.
 """
 import pathlib, re, subprocess, sys, tempfile
 
@@ -69,7 +69,7 @@ def main(cpus):
                     spills = sum("[sp" in line for line in body)
                     print(f"{kind} of {t}: {count} {name} in {length} instructions, {spills} accesses of the stack")
                     for cpu in cpus:
-                        # Sums of different iterations would depend on each other: give each its own bound by throughput.
+                        # The bound is the time of the loop without its other instructions.
                         bound = cycles([line for line in body if MULTIPLIES.search(line)], cpu)
                         took = cycles(body, cpu)
                         print(f"  {cpu}: {took:.1f} cycles, bound {bound:.1f}, {100 * bound / took:.0f} %")

@@ -12,10 +12,10 @@
 //   attn_weights_load(forward, "layer.safetensors", &weights);
 //   attn_call(forward, weights, inputs, 2, outputs, 1, NULL);
 //
-// A function that can fail returns a status. After an error nothing was written, and
-// attn_last_error() says what was expected and what was given. A struct that starts with `size` may
-// get more fields at its end in later versions: set `size` to its sizeof and all other fields to
-// zero, which is the default of every field.
+// A function that can fail returns a status. After an error nothing was written, unless the
+// launch of a kernel on a GPU failed. attn_last_error() says what was expected and what was given.
+// A struct that starts with `size` may get more fields at its end in later versions: set `size` to
+// its sizeof and all other fields to zero, which is the default of every field.
 //
 //===----------------------------------------------------------------------===//
 
@@ -116,8 +116,8 @@ ATTN_API const char *attn_version(void);
 
 //===-- Memory ------------------------------------------------------------===//
 
-/// The functions that the runtime allocates with: objects, packed weights, and the workspace of a
-/// call that passes none. Any thread may call them.
+/// The functions with which the runtime allocates objects, packed weights, and the workspace of a
+/// call on a CPU that passes none. Any thread may call them.
 typedef struct attn_allocator {
   size_t size;
   /// Returns `bytes` > 0 bytes aligned to `alignment`, a power of two, or null if out of memory.
@@ -157,8 +157,9 @@ ATTN_API const char *attn_library_function_name(const attn_library *library, int
 
 typedef struct attn_function_options {
   size_t size;
-  /// The level to use, such as "x86-64-v3". Null: the level that the environment variable
-  /// ATTN_LEVEL names, or if it is not set, the best level of the library that this CPU supports.
+  /// The level to use, such as "x86-64-v3". If it is null, the function uses the best level of the
+  /// library that the device supports. But if all fields of `device` are 0 too, and the environment
+  /// variable ATTN_LEVEL is set, the function uses the level that this variable names.
   const char *level;
   /// The device that runs the function and holds its tensors: {kDLCUDA, number} for a GPU. If all fields are 0, it is
   /// the first device of the kind that `level` is for; without a level, it is the CPU.
@@ -167,7 +168,7 @@ typedef struct attn_function_options {
 
 /// Creates the function `name` of `library`. `options` may be null. Fails with ATTN_ERROR_NAME if
 /// the library has no such function, and with ATTN_ERROR_LEVEL if the library lacks the level or
-/// this CPU cannot run it.
+/// the device cannot run it.
 ATTN_API attn_status attn_function_create(attn_library *library, const char *name,
                                           const attn_function_options *options,
                                           attn_function **function);
@@ -270,9 +271,10 @@ ATTN_API attn_status attn_weights_describe(const attn_weights *weights, attn_wei
 /// Exchanges the contents of the two handles. Other threads may call functions with `weights`
 /// meanwhile: each call uses either the old or the new weights from its start to its end, and a
 /// call that begins after the return uses the new weights. The function returns when no call uses
-/// the old weights any more; `other` then holds them. Nobody may use `other` meanwhile. Both must
-/// be packed for the same function and level. Do not swap inside a task or an error handler, which
-/// run inside a call, nor in a child of fork() if another thread was in a call or a swap.
+/// the old weights any more; `other` then holds them. Nobody may use `other` meanwhile. Both handles
+/// must hold weights packed for the same function and level. Do not swap inside a task or an error
+/// handler, which run inside a call. Do not swap in a child of fork() either, if another thread of the
+/// parent was in a call or a swap at the fork.
 ATTN_API attn_status attn_weights_swap(attn_weights *weights, attn_weights *other);
 
 /// Must not be called while a call uses the weights.
@@ -338,16 +340,16 @@ typedef struct attn_call_options {
 
 /// Runs the function. Inputs and outputs come in the order of the signature. They are compact row-major tensors in
 /// memory of the function's device, aligned to their element size or, on a GPU, to 16 bytes. An output or an in-out
-/// input must not overlap any other argument. All of this is checked before the first store. `weights` must be null if
-/// the function has none; `options` may be null.
+/// input must not overlap any other argument. All of this is checked before the first store, unless `skip_checks` is 1.
+/// `weights` must be null if the function has none; `options` may be null.
 ATTN_API attn_status attn_call(attn_function *function, const attn_weights *weights,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                const DLTensor *const *outputs, int32_t num_outputs,
                                const attn_call_options *options);
 
 /// Computes the shape of output `index` for these inputs. `shape` must have room for one size, in
-/// elements, per dimension. Only the device, dtype and shape of the inputs are read: their data may
-/// be null.
+/// elements, per dimension. Only the dtype and the shape of the inputs are read: the data may be
+/// null.
 ATTN_API attn_status attn_output_shape(const attn_function *function, const DLTensor *const *inputs,
                                        int32_t num_inputs, int32_t index, int64_t *shape);
 

@@ -23,7 +23,7 @@
 enum { LEAF1_ECX, LEAF7_EBX, LEAF7_ECX, LEAF7_EDX, LEAF7_1_EAX, EXTENDED_ECX, NUM_REGISTERS };
 
 /// A feature by its name in LLVM: a bit of a CPUID register, the register state that the operating system must save
-/// (XCR0), and the state that a process must request from Linux before it uses it, or 0 for none.
+/// (XCR0), and the state that a process must request from Linux before its use, or 0 for none.
 typedef struct feature {
   const char *name;
   int cpuid, bit;

@@ -372,8 +372,8 @@ static attn_status find_weights(const attnrt_packed *given, void *context,
   return report(packed->function, failed);
 }
 
-/// Makes the context of an entry current. Fails if the owner of the context has destroyed it, and with it all modules
-/// and memory. The id distinguishes the context from a new context at the same address.
+/// Makes the context of an entry current. Returns false if the owner of the context has destroyed the context, and with
+/// it all modules and memory. The id distinguishes the context from a new context at the same address.
 static bool enter(void *context, unsigned long long context_id) {
   unsigned long long id;
   return !cu.context_id(context, &id) && id == context_id && !cu.push(context);

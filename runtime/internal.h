@@ -69,9 +69,9 @@ attn_status attnrt_fail(attn_status status, const char *format, ...)
 /// Sets the `user_data` that the handler gets on this thread.
 void attnrt_set_user_data(void *user_data);
 
-/// Converts a struct from the caller's version, `given`, to this runtime's version, `known`. The first field of the struct
-/// is its size. If `given` is null, all fields become 0, their default. If `given` is longer than `known`, its additional
-/// bytes must be zero.
+/// Converts a struct from the caller's version, `given`, to this runtime's version, `known`. The first field of the
+/// struct is its size. If `given` is null, all fields become 0, their default. If `given` is longer than `known`, its
+/// additional bytes must be zero.
 attn_status attnrt_read(const char *who, const void *given, void *known, size_t known_size);
 
 /// Copies as many fields of `known` as `given` has room for.
@@ -83,9 +83,9 @@ attn_library *attnrt_retain(attn_library *library);
 
 //===-- cpu.c -------------------------------------------------------------===//
 
-/// Returns the first feature that this CPU or its operating system lacks, and sets `length` to the length of the feature's
-/// name. Returns null if none is missing. `features` holds names with one space between them. The runtime counts a feature
-/// whose name it does not recognise as missing.
+/// Returns the first feature that this CPU or its operating system lacks, and sets `length` to the length of the
+/// feature's name. Returns null if none is missing. `features` holds names with one space between them. The runtime
+/// counts a feature whose name it does not recognise as missing.
 const char *attnrt_cpu_lacks(const char *features, size_t *length);
 int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at a time
 
@@ -194,7 +194,7 @@ attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tenso
                                 const DLTensor *const *tensors, int32_t count, DLDevice device,
                                 attnrt_symbols *symbols);
 
-/// Computes the symbols that have formulas, after the inputs gave the others their values. Fails if
+/// Computes the symbols that have formulas, after the inputs have given the other symbols their values. Fails if
 /// a condition does not hold.
 attn_status attnrt_compute_symbols(const attn_function_info *info, attnrt_symbols *symbols);
 
@@ -234,8 +234,8 @@ static inline int64_t attnrt_round_up(int64_t bytes) {
 attn_status attnrt_size_workspace(const attn_function *function, const int64_t *dims,
                                   int64_t workers, attn_workspace *size);
 
-/// Takes the workspace that the function keeps, or allocates one if another call uses it or it is
-/// too small. Returns null if out of memory.
+/// Takes the workspace that the function keeps, or allocates one if another call uses the kept one
+/// or the kept one is too small. Returns null if out of memory.
 attnrt_block *attnrt_take_block(attn_function *function, int64_t bytes);
 
 void attnrt_free_block(attnrt_block *block); ///< null is ignored

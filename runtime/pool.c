@@ -23,8 +23,8 @@
 
 enum {
   MAX_WORKERS = 1024,
-  // A thread spins this number of times before it sleeps. A spin takes 10 to 40 ns on x86; to sleep
-  // and wake took 300 us on a virtual machine. During a loop, spinning bridges the time by which
+  // A thread spins this number of times before it sleeps. A spin takes 10 to 40 ns on x86; on a
+  // virtual machine, sleeping and waking took 300 us. During a loop, spinning bridges the time by which
   // one task is longer than another.
   BUSY_SPINS = 100000,
   // Between loops, spinning bridges the gap between the call of one layer and of the next.
@@ -200,8 +200,8 @@ static void start_threads(attn_pool *pool) {
   atomic_init(&pool->sleepers, 0);
   atomic_init(&pool->state, 0);
   // The workers block signals, which the threads of the application should handle. The exceptions
-  // are signals that a thread itself causes: if such a signal is blocked, it kills the process
-  // without calling a handler.
+  // are SIGPROF, for profilers, and signals that a thread itself causes: if a signal of this kind is
+  // blocked, it kills the process without calling a handler.
   static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF};
   sigset_t blocked, before;
   sigfillset(&blocked);

@@ -219,7 +219,7 @@ static attn_status read_tensor(reader *r, tensor *t) {
                        "'%s': '%s' expected dtype, shape and two data_offsets, got fewer", r->path,
                        t->name);
   if (!find_dtype(dtype, &t->view.dtype))
-    return attnrt_fail(ATTN_ERROR_DTYPE, "'%s': '%s' expected a dtype as F32 or I64, got '%s'",
+    return attnrt_fail(ATTN_ERROR_DTYPE, "'%s': '%s' expected a dtype such as F32 or I64, got '%s'",
                        r->path, t->name, dtype);
   int64_t bytes = t->view.dtype.bits / 8;
   bool fits = true;

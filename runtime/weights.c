@@ -2,10 +2,11 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A handle has two places for packed memory and one atomic word: the index of the current place, and the number of
+// A handle has two places for packed weights and one atomic word: the index of the current place, and the number of
 // calls that have begun since it became current. A call increments that number and reads the index in one atomic step;
 // when it ends, it increments the count of ended calls of the place. A swap fills the other place and makes it current
-// in one atomic step, which also returns how many calls began in the old place, and waits until as many have ended.
+// in one atomic step. This step also returns how many calls began in the old place, and the swap waits until as many
+// have ended.
 // Calls therefore never wait, and a swap waits only for calls that began before it.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +25,7 @@ struct attn_weights {
   pthread_mutex_t swaps; ///< allows one swap at a time
 };
 
-//===-- Packed memory -----------------------------------------------------===//
+//===-- Packed weights ----------------------------------------------------===//
 
 attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **packed) {
   attnrt_packed *created = ATTNRT_NEW(attnrt_packed, 1);

@@ -138,7 +138,7 @@ void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                                  writeBashCompletion(tool, llvm::outs());
                                exit(0);
                              }));
-  // A write beyond the limit of file sizes fails, and does not end the process as a crash would.
+  // Without this, a write beyond the limit of file sizes would end the process; now the write fails.
   std::signal(SIGXFSZ, SIG_IGN);
   llvm::setBugReportMsg(
       "This is a bug in attn: please report it with the command and its input.\n");

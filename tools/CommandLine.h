@@ -32,8 +32,8 @@ void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
 /// Prints the error as one line after the name of the tool; returns the exit status 1.
 int reportError(llvm::StringRef tool, llvm::Error error);
 
-/// Reports an error if something could not be written to standard output. Returns the exit status of the tool: `status`,
-/// or 1 after an error.
+/// Reports an error if something could not be written to standard output. Returns the exit status of the tool:
+/// `status`, or 1 after an error.
 int finishOutput(llvm::StringRef tool, int status = 0);
 
 /// The option as users write it: "--target" or "-o".

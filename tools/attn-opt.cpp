@@ -13,8 +13,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
-/// Prints one screen with the options that are needed most. MlirOptMain's own text, which --help-all displays, has some
-/// 600 lines.
+/// Prints one screen with the options that are needed most. MlirOptMain's own text, which --help-all displays, has
+/// about 600 lines.
 static void printHelp() {
   llvm::outs() << R"(attn-opt runs passes on a file in MLIR, as mlir-opt does, and prints the result
 

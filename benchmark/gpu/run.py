@@ -1,4 +1,6 @@
-"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU. prepare.py made its folder.
+"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU.
+
+The script runs in the folder that prepare.py made.
 
 Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s, the share of the measured peak of
 wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if PyTorch is installed.

@@ -39,7 +39,7 @@ class Attention:
         return arrays
 
     def kept(self, lengths=None):
-        """The keys that a query attends to, as booleans that broadcast to (batch, heads, queries, keys); None for all."""
+        """The keys that a query attends to, as booleans of a shape like (batch, heads, queries, keys); None for all."""
         import numpy as np
 
         q, k = np.arange(self.queries)[:, None], np.arange(self.keys)

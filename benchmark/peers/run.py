@@ -25,11 +25,11 @@ from runtimes import RUNTIMES
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build/release"
-ROUNDS = 3  # attn and a peer are timed in turn, because the speed of a machine drifts
+ROUNDS = 3  # how often attn and a peer are timed in turn; in turn, because the speed of a machine drifts
 
 
 def environment(folder, threads):
-    """The variables of a process. Its caches are in the folder of the row."""
+    """The environment variables of a process that has its caches in `folder`, the folder of a row."""
     paths = [os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else []
     return {"ATTN_BIN": str(BUILD / "bin"), **os.environ,
             "PYTHONPATH": os.pathsep.join([*paths, str(BUILD / "python")]),

@@ -1,6 +1,6 @@
 """The runtimes that are measured.
 
-Each function run_... takes (row, folder, threads), where export.py wrote `folder`. It returns a function without
+Each function run_... takes (row, folder, threads), where export.py filled `folder`. It returns a function without
 arguments, which is the call to measure; a function that makes a NumPy array of the call's result; and a dictionary of
 notes for the results. RUNTIMES has the name of each runtime, and the rows that it can run.
 """
@@ -140,7 +140,7 @@ def run_onnxruntime_ops(row, folder, threads):
 
 
 def run_openvino(row, folder, threads):
-    """The module as openvino.convert_model reads it, in float32: by default some CPUs compute in bfloat16."""
+    """The module as openvino.convert_model reads it, in float32: on some CPUs the default is bfloat16."""
     import openvino
 
     options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}

@@ -3,15 +3,15 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //   func.func @forward(%x: memref<64xf32>, %y: memref<64xf32>, ...) {
-//     linalg.generic ... ins(%x) outs(%y)            // on elements in memory of the GPU, outside of tasks
+//     linalg.generic ... ins(%x) outs(%y)            // on elements in GPU memory, outside of tasks
 // becomes
 //   func.func @forward(%x: memref<64xf32>, %y: memref<64xf32>, ...) {
 //     scf.forall (%task) in (1) { linalg.generic ... ins(%x) outs(%y) }
 //
 // Each task gets its own copies of the memref.get_global ops that it uses; OutlineKernels makes their arrays constants
-// in the memory of the GPU. The entry itself runs on the CPU, which cannot access memory of the GPU. For an op outside
-// of tasks that accesses elements, and that no pass can lower for threads, the pass reports an error at the line of the
-// user's model.
+// in GPU memory. The entry itself runs on the CPU, which cannot access GPU memory. For an op outside of tasks
+// that accesses elements, and that no pass can lower for threads, the pass reports an error at the line of the user's
+// model.
 // Test: test/codegen/gpu/launch-ops.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -62,8 +62,8 @@ struct LaunchOps : attn::impl::LaunchOpsBase<LaunchOps> {
       signalPassFailure();
   }
 
-  /// Clones the memref.get_global ops that `task` uses into `task`, because the arrays of the entry are in memory of
-  /// the CPU.
+  /// Clones the memref.get_global ops that `task` uses into `task`, because the arrays of the entry are in CPU
+  /// memory.
   static void cloneConstants(scf::ForallOp task) {
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(task.getRegion(), used);

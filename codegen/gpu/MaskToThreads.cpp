@@ -80,7 +80,7 @@ static void lower(TestMaskOp op) {
         numQueries = memref::DimOp::create(b, words, 1);
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false)),
         yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
-  // The words in which every pair, and no pair, is kept.
+  // `full` is the word in which every pair is kept, and `empty` the word in which no pair is kept.
   bool keepsOnes = op.getKeeps() == Polarity::Nonzero;
   Value full = b.i32(keepsOnes ? -1 : 0), empty = b.i32(keepsOnes ? 0 : -1);
   auto loop = scf::ForOp::create(

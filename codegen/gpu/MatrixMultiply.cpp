@@ -21,7 +21,7 @@ std::optional<MatrixMultiply> MatrixMultiply::get(Type element) {
   return std::nullopt;
 }
 
-/// `value`, a vector of the elements of one register, as the type of the operands of mma.sync.
+/// Converts `value`, a vector of the elements of one register, to the type of the operands of mma.sync.
 Value MatrixMultiply::toRegister(ThreadBuilder &b, Value value) const {
   if (element.isF16())
     return value;

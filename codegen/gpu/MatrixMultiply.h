@@ -29,10 +29,10 @@ using Factor = llvm::SmallVector<mlir::Value, 4>;
 /// most 2^-19.
 class MatrixMultiply {
 public:
-  /// None if no instruction multiplies `element`.
+  /// Returns none if no instruction multiplies `element`.
   static std::optional<MatrixMultiply> get(mlir::Type element);
 
-  /// The products that one instruction adds to each sum.
+  /// The number of products that one instruction adds to each sum.
   int64_t depth() const { return 2 * chunk(); }
   /// The number of elements in 16 bytes, which ldmatrix reads at once and cp.async copies at once.
   int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }

@@ -19,7 +19,7 @@
 // A hidden pair has probability 0, but 0 * NaN is NaN. If pairs can be hidden, a warp therefore first tests whether all
 // values of the tile are finite. If not, it multiplies with 0 in place of each infinity and NaN. Two more products add
 // up the probabilities of values that are infinity or NaN, and of values that are minus infinity or NaN. Where such a
-// sum is positive, infinity or minus infinity is added to the output; both together give NaN.
+// sum is positive, infinity or minus infinity is added to the output; if both sums are, the output becomes NaN.
 // Test: test/codegen/gpu/online-to-fragments.mlir, test/ptx/
 //
 //===----------------------------------------------------------------------===//

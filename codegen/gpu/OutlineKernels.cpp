@@ -110,7 +110,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     });
   }
 
-  /// Moves the body of `task` to a kernel, and returns the size of its context in bytes.
+  /// Moves the body of `task` to a kernel, and returns the size in bytes of the kernel's context.
   int64_t outline(OpBuilder &builder, func::FuncOp task, LaunchAttr launch, int64_t number,
                   SmallVectorImpl<Attribute> &maps) {
     LLVMTypeConverter converter(&getContext());

@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// Turns the products K Q^T of a tile step with queries in rows into scores, for the pairs that one lane holds.
+/// Turns the products of the queries and keys of a step into scores, for the pairs that one lane holds. The rows of
+/// accumulators are queries.
 ///
 /// If the unit of the maxima of the step is its scale (getUnit()), the products stay unscaled, and exponentScale()
 /// contains the scale. Otherwise, the scores are those that the op defines.
@@ -66,8 +67,8 @@ private:
   Row createRow(ThreadBuilder &b, mlir::Value row) const;
   mlir::Value createCapture(ThreadBuilder &b, unsigned capture, mlir::Value row,
                             mlir::Value column) const;
-  /// The number in the tile of the key in column `column`, counted from the first column of this lane. Beyond the last
-  /// key, it is that of the last key.
+  /// The number in the tile of the key in column `column`, counted from the first column of this lane. For a
+  /// column beyond the last key, it is the number of the last key.
   mlir::Value keyAt(ThreadBuilder &b, int64_t column) const;
   mlir::Value createRegion(ThreadBuilder &b, mlir::Value score, const Row &row, mlir::Value column,
                            mlir::ValueRange elements) const;

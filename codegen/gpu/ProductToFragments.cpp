@@ -15,9 +15,9 @@
 //     %y += %sums
 //
 // The blocks of the four warps form two rows and two columns or, if the warps multiply together (WarpgroupMultiply.h),
-// four rows. Loops with one iteration are ignored. A product remains unchanged if its other loops are not one over
-// rows, one over columns and one over the terms of the sum; DistributeLoops then computes each element of its output by
-// one thread.
+// four rows. Loops with one iteration are ignored. A product remains unchanged unless its other loops are one over
+// rows, one over columns and one over the terms of the sum. DistributeLoops lets one thread compute each element of the
+// output of an unchanged product.
 // Test: test/codegen/gpu/product-to-fragments.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -14,7 +14,7 @@ namespace attn {
 /// The columns of a block of a swizzled tile: 128 bytes of 16-bit elements.
 inline constexpr int64_t kSwizzledColumns = 64;
 
-/// A tile in shared memory. It has `rows` rows of `columns` elements, each padded with zeros to a multiple of 16
+/// A tile in shared memory. It has `rows` rows of `columns` elements. Each row is padded with zeros to a multiple of 16
 /// elements, because matrix instructions read that many. The layout avoids bank conflicts when 16 bytes of each of 8
 /// neighbouring rows are read at once:
 /// - For mma.sync, rows lie one after the other with 16 unused bytes between them, so that their pitch is an odd number

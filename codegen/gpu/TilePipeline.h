@@ -30,7 +30,8 @@ public:
   void initialize(ThreadBuilder &b, int64_t warps) const;
 
   /// Emits code for a thread that counts its turns in `turn`: it waits until the tile of this turn is empty, and starts
-  /// to copy the box of `map`, a tensor map, at `coordinates`, given from the first dimension on, to the tile.
+  /// to copy the box of `map`, a tensor map, at `coordinates` to the tile. The first coordinate is that of the first
+  /// dimension.
   void produce(ThreadBuilder &b, mlir::Value turn, mlir::Value map,
                mlir::ArrayRef<mlir::Value> coordinates) const;
 

@@ -34,7 +34,7 @@ class WarpgroupMultiply {
 public:
   explicit WarpgroupMultiply(mlir::Type element) : element(element) {}
 
-  /// The products that one instruction adds to each sum.
+  /// The number of products that one instruction adds to each sum.
   static constexpr int64_t kDepth = 16;
 
   /// Descriptions of factors. The rows of the swizzled `tile`, from `row` on, are rows of the left matrix or columns of

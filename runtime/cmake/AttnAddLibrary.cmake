@@ -18,7 +18,7 @@ endif()
 #   EMIT     the kind of file that `name` links: o (default), a or so; also s, ll or mlir, to read the code
 #   OPTIONS  more options of attnc, such as --require-fused
 #
-# $<TARGET_FILE:name> is the compiled file. Properties of `name` are the paths of the files beside it: ATTN_HEADER,
+# $<TARGET_FILE:name> is the compiled file. Properties of `name` hold the paths of the files beside it: ATTN_HEADER,
 # ATTN_MANIFEST (.json), and ATTN_WEIGHTS (.safetensors), which is an empty file if the model has no weights.
 function(attn_add_library name model)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "TARGETS;EMIT;OPTIONS")

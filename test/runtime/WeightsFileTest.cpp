@@ -134,7 +134,7 @@ TEST_F(WeightsFileTest, Hostile) {
   expectLoadRefused(safetensors(R"({"a": {"dtype":"F32","dtype":"F32"}})"), file,
                     "'a' expected dtype, shape and data_offsets, got 'dtype'");
   expectLoadRefused(scale(R"("F8_E4M3")", "[4]", "[0,4]"), ATTN_ERROR_DTYPE,
-                    "'scale' expected a dtype as F32 or I64, got 'F8_E4M3'");
+                    "'scale' expected a dtype such as F32 or I64, got 'F8_E4M3'");
   expectLoadRefused(scale(R"("F32")", "[-4]", "[0,16]"), file,
                     "header expected a whole number, got '-'");
   expectLoadRefused(scale(R"("F32")", "[4.0]", "[0,16]"), file, "header expected ']', got '.'");

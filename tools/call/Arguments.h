@@ -16,7 +16,7 @@
 
 namespace attn {
 
-/// The error message of the runtime if `status` is an error.
+/// Returns a failure with the last error message of the runtime if `status` is an error, and success otherwise.
 Failure toFailure(attn_status status);
 
 /// Reads a decimal number that is the whole of `text`.

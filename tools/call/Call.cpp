@@ -360,8 +360,8 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
 }
 
 /// Calls three times and compares the results. If a call reads uninitialized memory or changes its weights, a later
-/// call gives other results. If a call writes to an input that is not in-out, it faults. The last call also faults if
-/// it writes to its weights, which are mapped read-only.
+/// call usually gives other results. A call faults if it writes to an input that is not in-out. The last call also
+/// faults if it writes to its weights, which are mapped read-only.
 Failure Call::callThrice(attn_call_options callOptions) {
   rt::Weights mapped;
   if (Failure failure = mapWeights(mapped))
@@ -495,8 +495,8 @@ struct Difference {
 };
 } // namespace
 
-/// Fails if the shapes differ, or if an element is finite in only one array. Error messages call `got` by `name`, and
-/// say that `expected` comes from `source`.
+/// Fails if the shapes differ, or if an element is finite in only one array. In error messages, `name`
+/// is the name of `got`, and `source` says where `expected` comes from.
 static Failure compare(const Array &got, const std::string &name, const Array &expected,
                        const std::string &source, Difference &difference) {
   if (expected.shape != got.shape)

@@ -43,7 +43,7 @@ struct CallOptions {
   /// Fails if the options contradict each other.
   Failure check() const;
 
-  /// The allowed error of a result with the elements of `result`, relative to the largest value.
+  /// The allowed error of `result`, relative to its largest value. The default depends on the element type.
   double getTolerance(const Array &result) const;
 };
 
@@ -123,8 +123,9 @@ private:
   JSONMembers measured; ///< JSON values by name
 };
 
-/// Compares `got`, which messages call by `name`, with `expected`, which comes from `source`. Fails if the error is larger
-/// than `tolerance` times the largest value, or if an element is finite in only one array. Prints a line if `prints`.
+/// Compares `got`, whose name in messages is `name`, with `expected`, which comes from `source`. Fails if the error is
+/// larger than `tolerance` times the largest value, or if an element is finite in only one array. Prints a line if
+/// `prints`.
 Failure compareArrays(const Array &got, const std::string &name, const Array &expected,
                       const std::string &source, double tolerance, bool prints, double &error);
 

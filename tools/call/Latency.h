@@ -27,8 +27,8 @@ struct Latencies {
   }
 };
 
-/// Calls all functions concurrently, each from its own thread and the first from the calling
-/// thread, until `seconds` have passed, and at least three times. One call before, which is not
+/// Calls all functions concurrently, the first from the calling thread and each other function from
+/// a thread of its own, until `seconds` have passed, and at least three times. One call before, which is not
 /// measured, warms each thread up.
 Failure measureLatencies(const std::vector<std::function<Failure()>> &functions, double seconds,
                          Latencies &latencies);

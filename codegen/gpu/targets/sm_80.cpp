@@ -16,7 +16,7 @@ const GpuTarget sm_80(
     /*level=*/"sm_80",
     /*features=*/kFeatures,
     /*ptx=*/"+ptx80",
-    // Of this level and later ones, the GPUs sm_86, sm_89 and sm_120 have the least: 99 KiB for each block of threads.
+    // Among the GPUs that run this level, sm_86, sm_89 and sm_120 have the least: 99 KiB for each block of threads.
     /*shared=*/99 * 1024,
     /*registers=*/65536,
     /*has=*/GpuCapabilities::Copies | GpuCapabilities::Matrices);
