@@ -1,5 +1,5 @@
-// Attentions of bf16 whose blocks of tiles leave rows, at a level that adds two products of bf16: the probabilities of two
-// keys are stored together, so a block of rows must not end between them.
+// Attentions of bf16 in which rows remain after blocks of whole tiles, at a level that adds two products of bf16. The
+// probabilities of two keys are stored together, so a block of rows must not end between them.
 // REQUIRES: aarch64-emulation
 // DEFINE: %{check} = attn-run %s --target=aarch64-fp16-bf16 --runner="qemu-aarch64 %attn_bin/../test/aarch64/build/attn-call" \
 // DEFINE:   --reference --tolerance=0.015 --entry

@@ -32,7 +32,7 @@ inline llvm::StringRef toText(const uint8_t *data, size_t size) {
 /// Returns the path of a file with this suffix, in a folder that is removed when this process ends.
 std::string pathOf(llvm::StringRef suffix);
 
-/// Writes the bytes to that path and returns the path.
+/// Writes the bytes to pathOf(suffix) and returns this path.
 std::string writeFile(llvm::StringRef suffix, llvm::StringRef bytes);
 
 /// Aborts the process unless `condition` holds. `promise` describes the condition, for the message.

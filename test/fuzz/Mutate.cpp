@@ -62,7 +62,7 @@ static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &gen
   std::vector<Unit> units = unitsOf(text), others = unitsOf(other);
   if (units.empty() || others.empty())
     return text.str();
-  // Choose the kind of the unit first, so that numbers change more often than their share of the units.
+  // Choose the kind of the unit first, so that numbers change more often than if every unit had the same chance.
   Unit unit = units[below(units.size())];
   auto kind = Unit::Kind(below(4));
   for (int tries = 0; tries < 32 && unit.kind != kind; ++tries)

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Tests both readers: that of the runtime, and that of `attn-run --reference`.
+// Tests two readers: that of the runtime, and that of `attn-run --reference`.
 //
 //===----------------------------------------------------------------------===//
 

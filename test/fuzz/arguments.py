@@ -1,7 +1,7 @@
 """Writes inputs of the fuzz target `graph` with one argument of a kind that the op does not accept: arguments.py FOLDER
 
-Each argument of each case in ops/ is once left out, and replaced by a value of each other kind. Of several cases with
-the same op and the same kinds of arguments, only the first is used.
+Each argument of each case in ops/ is left out in one input, and has one of VALUES in each further input. Of several
+cases with the same op and the same kinds of arguments, only the first is used.
 """
 
 import json

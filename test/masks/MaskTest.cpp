@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Bounds of visible keys, and proofs about whole masks, are compared with the pairs that kept() describes. Cases are
-// random. Each test prints its seed; the environment variable ATTN_SEED repeats it.
+// random. Each test prints its seed; a run with this seed in the environment variable ATTN_SEED repeats the cases.
 //
 //===----------------------------------------------------------------------===//
 
@@ -126,7 +126,7 @@ bool holds(const IntegerSet &set, ArrayRef<int64_t> dims, ArrayRef<int64_t> symb
   return true;
 }
 
-/// Returns whether one of the sets keeps a pair. Tests of dense masks hold for a fixed pattern of pairs.
+/// Returns whether one of the sets keeps a pair. Dense masks keep a fixed pattern of pairs.
 bool isKept(ArrayRef<KeptSet> kept, const Tile &tile, int64_t q, int64_t k) {
   return llvm::any_of(kept, [&](const KeptSet &set) {
     SmallVector<int64_t> symbols = llvm::map_to_vector(

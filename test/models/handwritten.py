@@ -133,7 +133,7 @@ class LoopAttention(Projections):
 
 
 class BatchedHeads(Projections):
-    """The style of diffusers: heads are merged with the batch, and baddbmm computes scores. Keys may differ from x."""
+    """The style of diffusers: heads are merged with the batch, and baddbmm computes scores. Keys are of `context`."""
 
     def fold(self, x):
         b, t, c = x.shape
@@ -266,7 +266,7 @@ class GraphAttention(nn.Module):
 
 
 class NanoGPTBlock(nn.Module):
-    """Norm, attention of a split projection, norm and MLP. `flash` selects the fused op, else a mask is a triangle."""
+    """Norm, attention of a split projection, norm and MLP. `flash` selects the fused op instead of a mask."""
 
     def __init__(self, dim=32, heads=4, flash=True):
         super().__init__()
@@ -492,7 +492,7 @@ class FixedCache(Projections):
 
 
 class GroupedQueries(nn.Module):
-    """There are fewer heads of keys than of queries; they are repeated in one of two ways."""
+    """There are fewer heads of keys than of queries; the heads of keys are repeated in one of two ways."""
 
     def __init__(self, dim=32, heads=4, kv_heads=2, expand=False):
         super().__init__()

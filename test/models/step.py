@@ -1,7 +1,8 @@
 """Calls a decoder for one token of a sequence after the other: step.py LIBRARY FOLDER
 
 FOLDER has the tokens in llama.x.npy and, in llama.out.npy, the scores that torch computes for all tokens at once, in
-float64. Each call must give these scores. In the caches, it must change only the row of its position, bit for bit.
+float64. Each call must give the scores of its token. In the caches, all rows except that of the token must stay
+unchanged, bit for bit.
 """
 import pathlib
 import subprocess

@@ -5,8 +5,8 @@
     zoo.py --ops --out DIR
 
 Models come from transformers, timm, torch.nn and handwritten.py. They are small and have random weights. The script
-prints a line for each model: whether torch.export accepted it, whether attnc compiled it or the first line of the error
-message, how many attentions were fused, the error of attn against float64, and the error of torch in float32.
+prints a line for each model: whether torch.export accepted it, whether attnc compiled it, how many attentions were
+fused, the error of attn against float64, the error of torch in float32, and the first line of an error message.
 
 --decompose exports core aten ops. --dynamic makes dynamic every size that a model's inputs allow, and calls the
 library with two sets of sizes. The script writes to OUT the files NAME.pt2, NAME.so, NAME.report.txt, inputs as
@@ -260,7 +260,7 @@ for kind, sizes in {
     "eurobert": GROUPED,
 }.items():
     hf(kind, kind, sizes, text)
-# With a dynamic length, its slices would have sizes that depend on an element, which attn does not support.
+# With a dynamic length, slices in DeBERTa would have sizes that depend on an element, which attn does not support.
 hf("deberta", "deberta", DEBERTA, lambda b, t: text(b, 13), EAGER)
 for kind, sizes in {
     "deberta-v2": dict(DEBERTA, share_att_key=True),

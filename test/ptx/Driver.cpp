@@ -7,7 +7,7 @@
 // Environment variables:
 //   ATTN_FAKE_EMULATOR    the command that starts the emulator; without it, kernels do nothing
 //   ATTN_FAKE_LOG         a file that gets a line for each call
-//   ATTN_FAKE_FAIL        "cuMemAlloc_v2:2:3" makes call 3 of cuMemAlloc_v2 return error 2; call 0 means all
+//   ATTN_FAKE_FAIL        "cuMemAlloc_v2:2:3" makes call 3 of cuMemAlloc_v2 return error 2; without ":3", all calls do
 //   ATTN_FAKE_CAPABILITY  the compute capability, 80 by default
 //
 // Although the addresses of device memory are valid in this process, only the emulator and the functions that copy

@@ -1,9 +1,10 @@
 """Emulates the asynchronous work of a block on sm_90a: copies of boxes, barriers in shared memory, and wgmma.
 
 A barrier is 8 bytes of shared memory, with the fields of FIELDS. A tensor map has the format that test/ptx/Driver.cpp
-writes; see Map. If a block is `late`, a box is copied only when all warps wait. If its products are late, wgmma runs
-only when its warp waits for it, and the sums are NaN until then. A copy or product reads the contents that memory has
-when it runs. wgmma faults if it reads bytes that a thread wrote without a later fence.proxy.async.
+writes; see Map. If a block is `late`, a box is copied only when all warps wait. If the products of a block are late,
+a wgmma runs only when the warp that issued it waits for its sums, which are NaN until then. A copy or product reads the
+contents that memory has when it runs. wgmma faults if it reads bytes that a thread wrote without a later
+fence.proxy.async.
 """
 import re
 

@@ -1,10 +1,10 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
 
 A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The
-first shape is combined with each mask and type; other shapes with each mask and one type, the slowest ones with every
-second mask; with "all", there are all combinations. The script runs every COUNT-th combination, from FIRST on. attn-run
-calls each function three times and compares the bits of the results; in each call, asynchronous copies and products end
-at different times (emulator.py).
+first shape is combined with each mask and type. Other shapes are combined with each mask and one type, the slowest ones
+only with every second mask. With "all", all combinations are made. A few long shapes, each with one mask, are added in
+bf16. The script runs every COUNT-th combination, from FIRST on. attn-run calls each function three times and compares
+the bits of the results; in each call, asynchronous copies and products end at different times (emulator.py).
 """
 import os
 import pathlib

@@ -1,9 +1,10 @@
 """emulator.py FILE BASE BYTES: runs kernels for test/ptx/Driver.cpp.
 
-FILE is the number of an open file that holds the memory of the device, whose addresses begin at BASE. Its last bytes
-are for constant arrays of modules. Standard input has requests, each a line followed by bytes; the answer to a request
-is the line "ok" or the reason of its failure. Of three launches of a kernel, the first completes asynchronous copies
-and products at once, the second as late as possible, and the third completes copies at once and products late.
+FILE is the number of an open file that holds the BYTES bytes of device memory, whose addresses begin at BASE. The last
+bytes are for constant arrays of modules. Standard input has requests, each a line followed by bytes. The answer to a
+request is the line "ok", or the reason why the request failed. Of three launches of a kernel, the first completes
+asynchronous copies and products at once, the second as late as possible, and the third completes copies at once and
+products late.
 """
 import collections
 import mmap

@@ -1,4 +1,4 @@
-"""interface.py TEST...: fails if no TEST contains a public name of attn, or of a class whose objects attn returns."""
+"""interface.py TEST...: fails unless each public name of attn, and of the classes that it returns, is in a TEST."""
 import pathlib
 import re
 import sys

@@ -289,7 +289,7 @@ TEST_F(ReferenceTest, OnlineStep) {
   expect(run("", -kInfinity, 0, 0), {{kNaN, kNaN}, {kLog3}, {4 / 3.}, {7}});
   expect(run("", 0, 1, 5), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
   expect(run("mask(#attn.causal)", -kInfinity, 0, 0), {{kNaN, kNaN}, {0}, {1}, {3}});
-  // Hidden keys do not change the state, neither the initial one nor any other, whatever values they have.
+  // Whatever values hidden keys have, they change neither the initial state nor any other.
   v.elements = {kNaN, kNaN};
   expect(run("mask(#attn.causal<offset = -1>)", -kInfinity, 0, 0),
          {{kNaN, kNaN}, {-kInfinity}, {0}, {0}});
@@ -362,7 +362,7 @@ TEST_F(ReferenceTest, OnlineMerge) {
   // The state that the op updates contributes to the result.
   expect(run("1.0", {0}, {1}, {3}, kLog3, 2, 6), {{kLog3}, {7 / 3.}, {7}});
   expect(run("1.0", {}, {}, {}, 1, 2, 3), {{1}, {2}, {3}});
-  // A part without a kept pair changes nothing, unless it is NaN.
+  // A part without a kept pair changes nothing, unless its sums are NaN.
   expect(run("1.0", {-kInfinity, 1}, {0, 2}, {0, 3}, -kInfinity, 0, 0), {{1}, {2}, {3}});
   expect(run("1.0", {-kInfinity, -kInfinity}, {0, 0}, {0, 0}, -kInfinity, 1, 0),
          {{-kInfinity}, {1}, {0}});

@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The tests interpret modules as they are imported and again after each pass of the stages before bufferization, and
-// compare the results. They try every schedule, with tiles so small that every loop runs more than once.
+// compare the results. They try every schedule, with tiles so small that loops over tiles run more than once.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-// A boolean is true if its byte is not 0, for different schedules and ISA levels.
+// With every schedule and ISA level tested here, a boolean is true if its byte is not 0.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/per-head.so
 // RUN: attnc %s -o %t/unfused.so --schedule=unfused

@@ -2,8 +2,8 @@
 
 A draw is one module: a single attn.attention (differential_op.py), or projections, attentions and sums as linalg text
 (differential_module.py). With --models, a draw is a .pt2 file: a model (differential_model.py), or ops between views
-(differential_views.py); half of these are compiled from the output of attn-import. attnc may reject a model with an
-error message of one sentence. Errors, and attentions that were not fused, are counted by their reasons. If a model
+(differential_views.py). About half of these files are compiled from the output of attn-import. attnc may reject a model
+with an error message of one sentence. Errors, and attentions that were not fused, are counted by reason. If a model
 fails, the script prints a command that repeats the failure with as few features as possible.
 
 A module is compiled once for all its ISA levels, and called with several sets of sizes and data, the problems of the

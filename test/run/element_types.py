@@ -1,5 +1,5 @@
-"""element_types.py FOLDER [STEP]: checks a product, a sum, a view and a conversion of every element type at every ISA
-level, and attentions of half precision. With STEP, it checks every STEP-th problem.
+"""element_types.py FOLDER [STEP]: checks a product, a sum, a view and a conversion of each element type, and attentions
+of half precision, at every ISA level that this CPU runs. With STEP, it checks every STEP-th problem.
 
 The reference is that of attn-run, which evaluates op by op in float64. Results of float types must equal the reference
 up to the rounding of their type.

@@ -1,4 +1,4 @@
-"""halves.py FOLDER: checks conversions of f16 and bf16 at every ISA level.
+"""halves.py FOLDER: checks conversions of f16 and bf16 at every ISA level that this CPU runs.
 
 f16 and bf16 must convert to the equal f32. f32 must convert to the nearest f16 and bf16, with ties to even.
 """

@@ -1,7 +1,7 @@
 """The ISA levels of attnc, and the command that calls functions.
 
-Both are for this CPU by default. If ATTN_TEST_ARCHITECTURE names another architecture, such as aarch64, they are for that
-one, and ATTN_TEST_RUNNER is the command that runs attn-call for it in an emulator.
+By default, levels and command are for this CPU. If ATTN_TEST_ARCHITECTURE names another architecture, such as aarch64,
+the levels are for that one, and ATTN_TEST_RUNNER is the command that runs attn-call for it in an emulator.
 """
 import json, os, subprocess
 

@@ -101,7 +101,7 @@ class Pages:
 
 
 class Tensor:
-    """A DLTensor whose elements are in Pages. They are read-only if `data` is given."""
+    """A DLTensor whose elements are in Pages. If `data` is given, it fills the pages, which are then read-only."""
 
     CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}  # V: bf16
 
@@ -171,7 +171,7 @@ class Runtime:
         return self.create("attn_function_create", library, name, ctypes.byref(options))
 
     def pack(self, function, weights, file=None):
-        """Packs weights (arrays by name) into read-only memory. With `file`, saves them there and maps the file."""
+        """Packs weights (arrays by name) into read-only memory, or into `file`, which is then mapped."""
         tensors = [Tensor(a.shape, a.dtype, True, a) for a in weights.values()]
         names = (ctypes.c_char_p * len(tensors))(*(name.encode() for name in weights))
         before = set(self.blocks)

@@ -1,7 +1,7 @@
 """scores.py DIR: compares attentions whose scores are huge, tiny or equal with float64, at every level of this CPU.
 
-Most queries and keys are small integers times powers of two, so every score is exact in f32 in any order of summation.
-The only error left is that of the softmax, so the tolerance is tight however large the scores are.
+Most queries and keys are small integers times powers of two. Their scores are exact in f32 in any order of summation,
+and the only error left is that of the softmax, so the tolerance is tight however large the scores are.
 """
 import array, json, math, pathlib, random, struct, subprocess, sys
 

@@ -137,7 +137,8 @@ protected:
     return attn_call(function, weights, &in, 1, &out, 1, &options);
   }
 
-  /// Returns the calls of the driver since this function or resetLog() was last called: their names, or whole lines.
+  /// Returns the calls of the driver since the log was last reset: their names, or with `withDetails` whole lines.
+  /// Resets the log.
   std::vector<std::string> calls(bool withDetails = false) {
     std::ifstream file(log);
     std::vector<std::string> lines;

@@ -100,7 +100,7 @@ TEST(PoolTest, WhoHasFinishedHelps) {
   Pool pool = createPool(3);
   Loop loop(100, 3);
   std::atomic<int> others{0};
-  // The first task ends after all others, so other workers must take the tasks after it in its share.
+  // The first task ends after all others, so other workers must take the remaining tasks of its worker's share.
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   loop.body = [&](int64_t index) {
     if (index) {

@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// This family of targets decides everything in another way than the family of CPUs: attentions are unfused, products
+// In each of its decisions, this family of targets differs from the family of CPUs: attentions are unfused, products
 // have no register blocks and do not pack weights, tasks are sequential loops in their function, and code consists of
-// scalar loops. This file adds the family to the tools that are linked with it. No file outside this folder mentions
-// it.
+// scalar loops. This file adds the family to the tools that are linked with it. No other source of these tools mentions
+// the family.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,5 @@
-// For each ISA level, an exponential takes twelve instructions per vector after its exponent, or eight with vreduceps
-// and vscalefps. The loop has no access to the stack and no call.
+// For each ISA level, once the exponent is computed, an exponential takes twelve instructions per vector, or eight with
+// vreduceps and vscalefps. The loop has no access to the stack and no call.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =

@@ -29,7 +29,7 @@ using namespace attn;
 namespace {
 
 // y[i] is (x[i] * scale + bias) / 2 in the first `length` rows, and x[i] * scale in the other rows. For each row, a
-// first task multiplies, with its scratch memory for the result, and a second task adds the bias and divides. The code
+// first task multiplies, and keeps products in scratch memory; a second task adds the bias and divides. The code
 // stores the number of rows in the workspace and loads it again. scale and bias are packed weights.
 constexpr llvm::StringLiteral kDeclaration = R"mlir(
 func.func private @forward(%x: tensor<?x20xf32> {attn.name = "x", attn.dims = ["n", ""]},
@@ -148,8 +148,8 @@ protected:
   }
   ~EmitTest() override { llvm::sys::fs::remove_directories(directory); }
 
-  /// Returns a module for all targets of this machine, in the form in which the vectorize stage leaves modules. `level` is the code of
-  /// each level.
+  /// Returns a module for all targets of getTargetsHere(), in the form in which the vectorize stage leaves modules.
+  /// `level` is the code of each level.
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef level = kLevel) {
     std::string text(kDeclaration);
     llvm::raw_string_ostream out(text);
@@ -388,7 +388,7 @@ TEST_F(EmitTest, OtherLLVMIRIsRefused) {
       << message;
 }
 
-// The names are keywords of C or C++, or used by the header itself, or become equal when they become identifiers.
+// The names are keywords of C or C++, are used by the header itself, or are equal once they are made identifiers.
 TEST_F(EmitTest, HeadersCompile) {
   FunctionInfo function{"for.ward", {}, {}, {}, {{"x.0", 0, 9}, {"x_0", 1, 2}}, {}};
   for (llvm::StringRef name :

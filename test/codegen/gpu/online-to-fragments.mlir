@@ -62,8 +62,8 @@ func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attri
 // -----
 
 // Four warps multiply swizzled tiles together. In the middle of a loop, the step starts the products of its queries and
-// keys and those of the probabilities and values of the previous step. The latter run while this step computes its
-// softmax.
+// keys, and the products of the probabilities and values of the previous step. The products with values run while this
+// step computes its softmax.
 // CHECK-LABEL: func private @warpgroup
 // CHECK: %[[PENDING:.+]] = memref.alloca() : memref<8xi32>
 // CHECK-COUNT-8: memref.load %[[PENDING]]

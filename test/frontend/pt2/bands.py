@@ -1,7 +1,7 @@
 """Checks that buffers that hold a band of a matrix become formulas, and other buffers weights: bands.py FOLDER
 
 A band has one value in some adjacent diagonals of a matrix, and another elsewhere. Each model adds a buffer to an
-input. The sum must equal that of numpy, and the buffer must be a weight of the library only if it is no band. An
+input. The sum must equal that of numpy, and the buffer must be a weight of the library if and only if it is no band. An
 attention whose mask is a slice of a band must get the expected mask attribute.
 """
 

@@ -1,6 +1,6 @@
 """hostile.py FOLDER: writes a file for each argument that an op does not accept, such as numbers near 2^63.
 
-For every file, attn-import must print the expected error message, within 10 seconds and 2 GiB.
+For every file, attn-import must print the expected error message, within 10 seconds and with at most 2 GiB of memory.
 """
 
 import os

@@ -75,7 +75,7 @@ def number(value):
 
 
 def argument(value):
-    """Returns the entry in the file for an argument of a node, an object with one field, whose name gives the kind."""
+    """Returns the entry in the file for an argument of a node. It has one field, whose name is the kind of argument."""
     if value is None:
         return {"as_none": True}
     if isinstance(value, Value) and value.is_float:
@@ -241,7 +241,7 @@ class Program:
                            "metadata": {"stack_trace": trace}, "is_hop_single_tensor_return": None, "name": name})
 
     def mutation(self, value, target, kind="buffer"):
-        """Makes `value` the new content of the buffer or user_input `target`, as torch writes without in-place ops."""
+        """Makes `value` the new content of `target`, a buffer or user_input, as in graphs without in-place ops."""
         spec = {f"{kind}_mutation": {"arg": {"name": value.name}, f"{kind}_name": target}}
         self.mutations.append(({"as_tensor": {"name": value.name}}, spec))
 

@@ -74,8 +74,8 @@ func.func @no_weights(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
-// Values that the call overwrites are computed in the call: the init of a product, even if it is a broadcast as large
-// as the bias or a view of a copy.
+// Values that the call overwrites are computed in the call: the init of a product, even if this is a view of a copy, or
+// a broadcast that is as large as the bias.
 // CHECK-LABEL: @starts_from_bias(
 // CHECK-SAME: %[[X:.*]]: tensor<1x8xf32>, %[[W:.*]]: tensor<8x4xf32> {attn.packed = 0 : i64}, %[[B:.*]]: tensor<4xf32> {attn.packed = 1 : i64})
 // CHECK: %[[I:.*]] = linalg.broadcast ins(%[[B]] :

@@ -144,7 +144,7 @@ func.func @merged_across_operands(%x: tensor<5x16xf32>, %w: tensor<8x16xf32>, %i
   return %c : tensor<40xf32>
 }
 
-// The op that computes a tensor of one element computes a tensor of rank 0 instead, which the reshape asked for.
+// The op that computes a tensor of one element computes it with rank 0 instead, so that no reshape is needed.
 // CHECK-LABEL: @scalar
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<f32>
 // CHECK-NOT: collapse_shape

@@ -90,7 +90,7 @@ func.func @init_written_in_part(%x: tensor<4x3xf32>, %column: tensor<4xf32>) -> 
   return %r : tensor<4x3xf32>
 }
 
-// An in-out argument is written in place. Another value that starts from its intermediate state starts from a copy.
+// An in-out argument is written in place. If another value starts from a state of the argument, that state is copied.
 // CHECK-LABEL: @in_out
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16xf32>
 // CHECK: %[[FIRST:.*]] = tensor.insert_slice %{{.*}} into %[[CACHE]]
