@@ -3,7 +3,7 @@
     python multi_head_attention.py NAME [BATCH LENGTH WIDTH HEADS]
 
 writes NAME.pt2 and, to check the compiled code, an input, NAME.x.npy, and the output of the module
-for it in float64, NAME.out.npy. Needs torch and numpy.
+for this input in float64, NAME.out.npy. Needs torch and numpy.
 """
 import sys
 

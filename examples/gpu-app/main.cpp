@@ -51,7 +51,7 @@ static void check(CUresult result) {
   }
 }
 
-/// A tensor in memory of the GPU, with the shape of `tensor`. Programs keep such memory from call to call.
+/// A tensor in GPU memory, with the shape of `tensor`. Programs keep such memory from call to call.
 static DLTensor onDevice(Tensor &tensor) {
   CUdeviceptr memory;
   check(cuMemAlloc(&memory, tensor.data.size() * sizeof(float)));

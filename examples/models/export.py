@@ -105,7 +105,7 @@ MODELS = {  # a function that makes the module, example arguments, and the sizes
 
 
 def build(make):
-    """Makes the module. Its weights are large, so attention is uneven. No gain is 1 and no bias 0: each matters."""
+    """Makes the module. Large weights make attention uneven. No gain is 1 and no bias 0, so that each matters."""
     torch.manual_seed(1)
     module = make().eval().requires_grad_(False)
     for parameter in module.parameters():

@@ -38,7 +38,7 @@ PEERS = {"eager": _eager, "compile": _compiled, "onnxruntime": _onnxruntime}
 
 
 def _time(call, seconds):
-    """Calls `call` for so many seconds, but at least five times, and returns the times in milliseconds."""
+    """Calls `call` for `seconds`, but at least five times, and returns the times of the calls in milliseconds."""
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 5:
         begin = time.perf_counter()

@@ -31,7 +31,7 @@ def _dimensions(dynamic, convention):
     for name in dynamic:
         if name not in arguments:
             raise error(f"dynamic: expected names of arguments ({', '.join(arguments)}), got '{name}'", "NAME")
-    ranges = {}  # the range of each name, or None if there is no range
+    ranges = {}  # the range of each name that has one
 
     def is_range(value):
         return isinstance(value, tuple) and len(value) > 0 and isinstance(value[0], str)
@@ -131,7 +131,7 @@ def export(module, args, kwargs, dynamic):
     for name, tensor in convention.arrays():
         if why := why_no_array(tensor):
             raise error(f"compile: expected the example argument '{name}' in memory, got {why}", "DEVICE")
-    # torch.export takes arguments that are one tensor for one argument. A kernel takes contiguous arrays.
+    # Copies, because torch.export merges arguments that are the same tensor, and a kernel takes contiguous arrays.
     example_args, example_kwargs = torch.utils._pytree.tree_map_only(
         torch.Tensor, lambda tensor: tensor.detach().clone(memory_format=torch.contiguous_format),
         (convention.args, convention.kwargs))

@@ -16,7 +16,7 @@ from attn._kernel import error
 
 @functools.cache
 def find(program):
-    """The path of attnc or attn-run: $ATTN_BIN, the package attn-compiler, or PATH."""
+    """Returns the path of a program of the compiler, found in $ATTN_BIN, in the package attn-compiler, or on PATH."""
     folders = [os.environ["ATTN_BIN"]] if "ATTN_BIN" in os.environ else []
     spec = importlib.util.find_spec("attn_compiler")
     if spec and spec.submodule_search_locations:

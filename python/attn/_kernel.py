@@ -54,7 +54,7 @@ def why_no_array(value):
 
 
 def _order(value, like):
-    """The value, with its dictionaries in the order of those of `like`."""
+    """Returns `value` with the entries of its dictionaries in the order of the dictionaries in `like`."""
     if isinstance(value, dict) and isinstance(like, dict) and value.keys() == like.keys():
         ordered = {key: _order(value[key], like[key]) for key in like}
         return ordered if type(value) is dict else type(value)(ordered)
@@ -144,7 +144,7 @@ class Convention:
             return False
 
     def _need(self, name, expected, values):
-        """Raises an error: the argument `name` is not the constant `expected`, or no array, as at compile time."""
+        """Raises an error: the argument `name` is not `expected`, the constant or ARRAY that it was at compile time."""
         what = "an array or a tensor" if expected is ARRAY else f"{expected!r}, the value at compile time"
         got = f"got {describe(values[name])}" if name in values else "but it is missing"
         raise error(f"argument '{name}': expected {what}, {got}", "NULL" if expected is ARRAY else "VALUE")
@@ -265,8 +265,8 @@ class Kernel(_attn.Function):
 
     Inputs are arrays: tensors of PyTorch, or arrays of NumPy or of any package with DLPack. Results are arrays of the
     package of the first input. Nothing is converted or copied: an input of another type, or one that is not contiguous,
-    is an error, unless the call has `copy=True`. Several threads may call a kernel at once; calls release Python's
-    lock.
+    is an error, unless the call has `copy=True`. Several threads may call a kernel at once, unless it has buffers;
+    calls release Python's global lock.
     """
 
     path: str
@@ -301,7 +301,7 @@ class Kernel(_attn.Function):
         pass
 
     def _clone(self):
-        """Returns another kernel of the same code, with its own weights, which are not set, and its own buffers."""
+        """Returns another kernel of the same code, with its own weights, which are not set yet, and its own buffers."""
         clone = _attn.Function.__new__(type(self), self._library, self.name, self.level, *_parse_device(self.device))
         clone.__dict__.update(self.__dict__, _buffers=None, _source=self._source and self._source.copy())
         clone.num_threads = self.num_threads
@@ -359,7 +359,7 @@ class Kernel(_attn.Function):
         return _nest([argument["name"] for argument in self.signature["outputs"]], results)
 
     def _explain(self, inputs, reason):
-        """Raises an error that names the input because of which a package of arrays raised `reason`, if it is found."""
+        """If an input explains `reason`, an error of a package of arrays, raises an error that names this input."""
         for argument, array in zip(self.signature["inputs"], inputs):
             if why := why_no_array(array):
                 raise error(f"{self.name}: argument '{argument['name']}' expected an array in memory, got {why}", "DEVICE") from reason
@@ -470,21 +470,21 @@ class Kernel(_attn.Function):
         return self._need_source("check").check(self, self._inputs(args, kwargs), tolerance)
 
     def bench(self, *args: Any, against: Sequence[str] = ("eager",), seconds: float = 1.0, **kwargs: Any) -> Table:
-        """Times calls of the kernel, and beside it `against`: "eager", "compile" (torch.compile) and "onnxruntime".
+        """Times the kernel and the runtimes in `against`: "eager", "compile" (torch.compile) and "onnxruntime".
 
-        They take turns, with the same number of threads, for `seconds` each. Returns an attn.Table with the median
-        times in milliseconds and their ratios to the kernel's.
+        The kernel and the runtimes take turns, with the same number of threads, for `seconds` each. Returns an
+        attn.Table with the median times in milliseconds, and the ratio of each time to the kernel's.
         """
         from attn import _bench
 
         return _bench.measure(self, self._need_source("bench"), args, kwargs, against, seconds)
 
     def as_module(self, layer: torch.nn.Module, *, copy: bool = False) -> torch.nn.Module:
-        """Returns a module that calls the kernel in place of `layer`, from which it was compiled.
+        """Returns a module that calls the kernel in place of `layer`, from which the kernel was compiled.
 
         The kernel gets the present weights of the layer. With `copy`, calls convert arguments of another type, and those
         that are not contiguous.
-        When gradients are wanted, or the layer is in training mode, it calls the layer and warns.
+        When gradients are wanted, or the layer is in training mode, the module calls the layer and warns.
         """
         from attn import _module
 
@@ -497,7 +497,8 @@ def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str |
 
     Loading a library runs its code: load only what you trust. `entry` names the function, by default the first; `level`
     an ISA level or GPU of the library, by default the best that `device` can run. `weights` is a dictionary of arrays
-    or the path of a safetensors file; by default they come from the library, or from the file beside it.
+    or the path of a safetensors file; by default the weights come from the library
+    or, if it has none, from the file beside it.
     """
     if not os.path.exists(path):
         raise error(f"load: cannot read '{path}': no such file", "FILE")

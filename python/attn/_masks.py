@@ -18,7 +18,7 @@ OUTER_ARRAY = ("mask: expected each array to be a further parameter of the funct
 
 OPERATORS = "+ - * // % abs, comparisons and & | ^ ~"
 
-# The functions of NumPy that its numbers call for these operators, as in `numpy.int64(3) < k`.
+# NumPy's functions that its numbers call for Python's operators, as in `numpy.int64(3) < k`, and the operators.
 UFUNCS = {"absolute": abs, "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
           "remainder": operator.mod, "negative": operator.neg, "less": operator.lt, "less_equal": operator.le,
           "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
@@ -46,7 +46,7 @@ class Value:
 
     def __init__(self, trace, name, type):
         self.trace, self.name, self.type = trace, name, type
-        self.inside = None  # the Value of which this is the absolute value
+        self.inside = None  # the Value of which this is the absolute value, or None
 
     def __bool__(self):
         raise error("mask: expected conditions joined by & | ~, and no `if`, `and`, `or`, `not` or chained comparison: the "
@@ -90,7 +90,7 @@ class Value:
             raise error(f"mask: expected a positive whole number to divide by, got {got}")
         if op == "//":
             return self._binary(other, "arith.floordivsi")
-        # Like Python, and unlike remsi, % gives no negative number.
+        # As in Python, % gives no negative number; remsi may.
         return (self._binary(other, "arith.remsi") + other)._binary(other, "arith.remsi")
 
     def __add__(self, other): return self._binary(other, "arith.addi")
@@ -357,11 +357,11 @@ def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = N
 
     Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys,
     value_size), and the result (batch, heads, queries, value_size); batch, queries and keys may change from call to
-    call. `mask` is a function for attn.mask; the arrays that it reads are arguments of the call, in the order of its
-    parameters. A query that attends to no key gives zeros.
+    call. `mask` is a mask of attn.mask, or a function for it; the arrays that this function reads are arguments of the
+    call, in the order of the function's parameters. A query that attends to no key gives zeros.
     With `softcap`, each scaled score s becomes softcap * tanh(s / softcap) before the mask.
     `key_heads` must divide `heads`, its default. By default, `value_size` is head_size and `scale` 1 / sqrt(head_size).
-    `dtype` is float32, float16 or bfloat16. With layout "bshd", all arguments and the result are (batch, length, heads,
+    `dtype` is float32, float16 or bfloat16. With layout "bshd", Q, K, V and the result are (batch, length, heads,
     size).
     """
     from attn._compile import compile_text

@@ -10,10 +10,10 @@ from attn._source import version
 
 
 class Compiled(torch.nn.Module):
-    """Calls a kernel in place of `layer`. Its parameters and buffers are the layer's own, under the layer's names.
+    """Calls a kernel in place of `layer`, whose parameters and buffers this module has too, by the same names.
 
-    If a gradient is wanted or the layer is in training mode, it calls the layer and warns once. Weights that were changed
-    in place, or replaced, are packed again at the next call.
+    If a gradient is wanted or the layer is in training mode, the module calls the layer and warns once. Weights
+    that were changed in place, or replaced, are packed again at the next call.
     """
 
     def __init__(self, kernel, layer, copies_arguments):
@@ -75,7 +75,7 @@ class Compiled(torch.nn.Module):
         return self._kernel(*args, copy=self._copies_arguments, **kwargs) if self._copies_arguments else self._kernel(*args, **kwargs)
 
     def __deepcopy__(self, memo):
-        """A copy for a copy of the layer. The kernels share their code, and have their own weights."""
+        """Returns a module for a copy of the layer. The two kernels share their code; each has its own weights."""
         return memo.setdefault(id(self), Compiled(self._kernel._clone(), copy.deepcopy(self.layer, memo), self._copies_arguments))
 
     def __reduce_ex__(self, protocol):

@@ -69,7 +69,10 @@ class _Panel:
                 f"({share:.1f} %)")
 
     def _cells(self, width, height):
-        """For rectangles of pairs, two tables: whether some pair is kept, and 0 (skipped), 1 (computed) or 2 (all kept)."""
+        """Returns two tables with an element for each rectangle of width x height pairs.
+
+        The first says whether some pair is kept, the second is 0 (skipped), 1 (computed) or 2 (all pairs kept).
+        """
         numpy = self.numpy
         computed, full = numpy.zeros(self.keep.shape, bool), numpy.zeros(self.keep.shape, bool)
         for kind, q0, q1, k0, k1 in self.tiles:
@@ -120,7 +123,7 @@ class _Panel:
         for tile in self.tiles:
             rectangle(*tile)
         if queries and keys:
-            side = -(-max(queries, keys) // 280)  # pairs of a square whose sides have at least two pixels
+            side = -(-max(queries, keys) // 280)  # the pairs along the side of a square, which has at least two pixels
             for i, (kept, kinds) in enumerate(zip(*self._cells(side, side))):
                 place = 0
                 for is_drawn, run in itertools.groupby(some and kind == 1 for some, kind in zip(kept, kinds)):
@@ -163,8 +166,8 @@ def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *
     """Draws in which tiles of queries and keys this mask keeps all pairs, some pairs and none, and which tiles attn skips.
 
     `arrays` are the arrays that the mask function reads. attn skips a tile if the causal mask, window or length that it
-    recognizes in the function hides all its pairs; it computes all other tiles, and tests each pair. There is one picture
-    for each batch and head in which the mask differs, of at most eight. Returns an attn.Picture.
+    recognizes in the function hides all its pairs; it computes all other tiles. There is one picture for each batch and
+    head in which the mask differs, but there are at most eight. Returns an attn.Picture.
     """
     import numpy
 

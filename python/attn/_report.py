@@ -95,7 +95,7 @@ class Table:
         #: A list of (name, median ms, ratio to attn); the ms and the ratio are None if the runtime failed.
         self.rows: list[tuple[str, float | None, float | None]] = rows
         self.title = title
-        #: The failures, by name.
+        #: The message of each runtime that failed, by name.
         self.failures: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> float | None:

@@ -47,7 +47,7 @@ class Source:
 
     # Subclasses define model_file(folder), which returns the path of a file with the model and its current weights, and
     # key(file), which returns everything, besides the options, on which the code that is compiled from that file
-    # depends. They may override these four methods.
+    # depends. They define remember, and may override the other methods from here to new_weights.
 
     def tensors(self):
         """The parameters, buffers and constants of a module by name; empty for a file, which Python does not read."""
@@ -198,7 +198,7 @@ class ModuleSource(Source):
         return other
 
     def set_roles(self, weights, changed_by_calls):
-        """Says which tensors are weights, and which ones calls change. The values of all others are part of the code."""
+        """Records which tensors are weights, and which ones calls change. The values of all others are in the code."""
         self.changed_by_calls = set(changed_by_calls)
         parameters = set(self.program.graph_signature.parameters)
         self.in_code = {name: _digest(tensor) for name, tensor in self.known.items()
@@ -265,7 +265,7 @@ def _digest(tensor):
 
 
 def version(tensor):
-    """How often a tensor was changed in place; 0 for arrays and for tensors of inference mode, which do not count it."""
+    """How often a tensor was changed in place; 0 for arrays and for tensors of inference mode, which do not count."""
     return 0 if not hasattr(tensor, "is_inference") or tensor.is_inference() else tensor._version
 
 

@@ -25,8 +25,8 @@ from attn._source import version
 
 log = logging.getLogger("attn")
 
-#: One line for each graph that torch.compile gave to attn, the latest last: the parts that attn compiled, the parts
-#: that it left to PyTorch, and why.
+#: Lines, the latest last: one for each graph that torch.compile gave to attn, with the parts that attn compiled, the
+#: parts that attn left to PyTorch, and why; and one for each call that a kernel could not compute, and why.
 reports: list[str] = []
 
 
@@ -62,8 +62,8 @@ def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, 
                    norm_weight2, norm_bias2, weight1, bias1, weight2, bias2, mask=None, mask_type=None):
     """The op of nn.TransformerEncoderLayer in inference mode, in ops that attn imports.
 
-    An element of `mask` that is not 0 hides pairs: (queries, keys) if mask_type is 0, (batch, keys) if it is 1, and (batch,
-    heads, queries, keys) if it is 2.
+    An element of `mask` that is not 0 hides pairs. The shape of `mask` is (queries, keys) if mask_type is 0, (batch,
+    keys) if mask_type is 1, and (batch, heads, queries, keys) if mask_type is 2.
     """
     kept = None if mask is None else mask == 0
     if mask_type == 1:
@@ -89,13 +89,13 @@ def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, 
     return norm2(x + feed(x))
 
 
-#: Functions that compute ops which attn does not import, in other ops.
+#: Functions by op: each computes an op that attn does not import, by ops that attn imports.
 decompositions = {torch._transformer_encoder_layer_fwd: _encoder_layer,
                   torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer}
 
 
 class Decomposed(torch.fx.Interpreter):
-    """Runs a graph with the functions of `decompositions` in place of their ops."""
+    """Runs a graph, with the functions of `decompositions` in place of the ops that they compute."""
 
     def call_function(self, target, args, kwargs):
         return super().call_function(decompositions.get(target, target), args, kwargs)
@@ -365,8 +365,8 @@ def _check_options(options, others):
 def backend(graph, inputs, options=None, name=None, **others):
     """The backend of torch.compile.
 
-    `inputs` are the examples that torch.compile passes. `options` of the user are the parameters `target`, `schedule` and
-    `compute` of attn.compile.
+    `inputs` are the examples that torch.compile passes. `options`, which the user gives, may have the parameters
+    `target`, `schedule` and `compute` of attn.compile.
     """
     options = options or {}
     _check_options(options, others)

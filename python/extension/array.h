@@ -17,7 +17,7 @@ enum { MAX_RANK = 16 };
 /// A view of the memory of a Python array. It is valid until array_release, while the Python array is alive.
 typedef struct {
   DLTensor tensor;
-  const DLPackExchangeAPI *api; ///< of the array's type; null if the type has none
+  const DLPackExchangeAPI *api; ///< DLPack's functions of the array's type, or null
   PyObject *memory;             ///< a capsule or an array that holds the memory; may be null
   Py_buffer buffer;             ///< released if buffer.obj is not null
   int read_only;
@@ -31,8 +31,9 @@ typedef enum { ARRAY_OK, ARRAY_NONE, ARRAY_ERROR } ArrayResult;
 ArrayResult array_view(PyObject *object, Array *array);
 void array_release(Array *array);
 
-/// Makes an uninitialised array like `like`: one of the same package, on the same device. Fills `array` with a view of
-/// it. Returns null with an exception on failure.
+/// Makes an uninitialised array on the device of `like`, and fills `array` with a view of it. The new array is of the
+/// package of `like` if the type of `like` has DLPack's functions in C, and otherwise of NumPy. Returns null with an
+/// exception on failure.
 PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype, int32_t rank, const int64_t *shape,
                      Array *array);
 

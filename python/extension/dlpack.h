@@ -4,7 +4,8 @@
 //
 // attn.h declares DLTensor. This header declares how a package hands its tensors to another one: by a capsule that
 // `__dlpack__` returns, or, faster, by functions in C that a type offers in its attribute `__dlpack_c_exchange_api__`.
-// The layouts are those of dlpack.h; its license (Apache-2.0) covers the interface, and the declarations are our own.
+// The layouts are those of DLPack's own dlpack.h, whose license (Apache-2.0) covers the interface; the declarations are
+// our own.
 //
 //===----------------------------------------------------------------------===//
 

@@ -306,7 +306,7 @@ static int fill_statistics(PyObject *statistics, const attn_statistics *from) {
   return result;
 }
 
-enum { FEW = 16 }; ///< arguments that need no allocation
+enum { FEW = 16 }; ///< a call with at most so many arguments allocates no memory for them
 
 /// Calls the function with `inputs`. `outputs` is null or has arrays to write to. Returns a tuple of the outputs, or
 /// the output alone if `is_single`. If an input is not an array, sets *none to its index and *result to ARRAY_NONE, and
