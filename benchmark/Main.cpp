@@ -30,7 +30,7 @@ struct Flags {
   cl::opt<int64_t> threads{"threads", cl::init(1), cl::value_desc("n"), cl::cat(category()),
                            cl::desc("Threads of a call; with more than 1, OpenBLAS is left out")};
   cl::opt<int64_t> samples{"samples", cl::value_desc("n"), cl::cat(category()),
-                           cl::desc("Samples of a row, of a few milliseconds each")};
+                           cl::desc("Number of samples for each row; a sample takes a few milliseconds")};
 };
 
 } // namespace

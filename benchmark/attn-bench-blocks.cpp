@@ -5,7 +5,8 @@
 // Measures one product with operands that stay in the caches. The cases cover every width of the
 // register blocks that the target chooses, a width that is not a multiple of the lanes, and a number of
 // rows that is not a multiple of the block's rows. The result is an upper bound of the speed of all other
-// kernels. OpenBLAS computes the product without a guard.
+// kernels. Guarded products skip factors that are zero; OpenBLAS does not skip
+// any.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +33,8 @@ static llvm::Error run(Table &table) {
     for (int64_t columns : {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 2 * lanes + 5})
       // 480 rows are whole blocks of eight, six or four rows; 483 leave a tail of three rows.
       for (int64_t rows : {480, 483}) {
-        // A typical depth of attention: the 128 rows of the second operand fit in L1. There are enough
-        // rows to make the cost of the call small.
+        // A typical depth of attention: the 128 rows of the second operand fit in L1. The first operand
+        // has so many rows that the cost of the call hardly counts.
         bench::ProductShape shape = {rows, columns, 128};
         RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, guarded);
         table.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,

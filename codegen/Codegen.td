@@ -22,8 +22,8 @@ def Attn_CodegenInterface : AttrInterface<"CodegenInterface"> {
         leave only ops that the lowering to LLVM accepts.
       }], "void", "addPasses", (ins "::llvm::StringRef":$stage, "::mlir::OpPassManager &":$manager)>,
     InterfaceMethod<[{
-        Returns the description of the level, or an error if the family has no level of this name. A stage file may
-        contain any name.
+        Returns the description of the level, or an error if the family has no level of this name. IR that a
+        user resumes from a file may name any level.
       }], "::llvm::Expected<const ::attn::Target *>", "getDescription">,
     InterfaceMethod<[{
         Moves the code of `level`, the module of a level after `vectorize`, into `library`, and names each function

@@ -13,9 +13,9 @@ def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
   let summary = "move the functions of all level modules into one module";
   let description = [{
     Every symbol of a level gets the name of the level as a suffix, and every function of a level for CPUs gets the
-    features of the level, so that one object file can hold the code of several levels. The pass removes the
-    declarations of the user's functions beside the level modules. For the IR before and after, see the header of
-    `codegen/emit/FlattenLevels.cpp`.
+    features of the level, so that one object file can hold the code of several levels. The module around the
+    levels also declares the functions of the model; the pass removes these declarations. For the IR before and after,
+    see the header of `codegen/emit/FlattenLevels.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -23,9 +23,9 @@ def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
 def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
   let summary = "give kernels the signatures of attn_kernel.h";
   let description = [{
-    An entry runs a call, a workspace function computes the size of the workspace of a call, a pack function packs the
-    weights, and a task is a unit of parallel work. The pass makes these functions take pointers, and build their
-    memrefs from the pointers. `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with
+    Kernels are functions of four kinds: an entry executes one call of a compiled function, a workspace function computes
+    the size of the workspace of such a call, a pack function packs the weights, and a task does one unit of parallel
+    work. The pass makes these functions take pointers, and build their memrefs from the pointers. `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with
     a context on the stack. For the IR before and after, see the header of `codegen/emit/LowerKernelAbi.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

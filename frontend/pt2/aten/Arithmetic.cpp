@@ -197,8 +197,8 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
 }
 
 /// The floor of x / y. If the quotient is rounded up to an integer, floor() gives this integer, which is 1 too large.
-/// For example, 1 / 0.1f is 9.99... but rounds to 10. Then the remainder x - 10 y, which float64 can hold, and y have
-/// opposite signs.
+/// For example, 1 / 0.1f is 9.99... but rounds to 10. In such a case, the remainder x - 10 * y and y have opposite signs.
+/// Float64 can hold the remainder.
 static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
@@ -267,9 +267,9 @@ static LogicalResult floorDivide(Call &call) {
                            }));
 }
 
-/// x - y * trunc(x / y), which has the sign of x. The result is exact: the multiples of y 2^252, y 2^224, ... y are
-/// subtracted one after the other. Each quotient is less than 2^28, so float64 can hold its product with the 24
-/// significant bits of y.
+/// x - y * trunc(x / y), which has the sign of x. The result is exact: for each divisor 2^252 * y, 2^224 * y, ..., y in
+/// turn, the greatest possible multiple of the divisor is subtracted. The quotient of the rest and the divisor is less than
+/// 2^28, so float64 can hold the product of this quotient and the 24 significant bits of y.
 static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   Type type = x.getType(), wide = b.getF64Type();
   auto constant = [&](double value) -> Value {
@@ -355,7 +355,7 @@ static std::function<LogicalResult(Call &)> shift(bool isLeft) {
   };
 }
 
-/// self + weight * (end - self), computed from the nearer end.
+/// self + weight * (end - self), computed from `self` or `end`, whichever is nearer to the result.
 static LogicalResult interpolate(Call &call) {
   Tensor self = call.tensor("self"), end = call.tensor("end");
   Element weight = readElement(call, "weight");
