@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Replaces `contraction`, and the op that stores the initial value of its sums if there is one, by loops over vectors. If no dimension can
-/// be in the lanes, emits scalar loops and a remark instead.
+/// Replaces `contraction`, and the op that stores the initial value of its sums if there is one, by loops over vectors.
+/// If no dimension can be in the lanes, emits scalar loops and a remark instead.
 llvm::LogicalResult lowerContraction(mlir::RewriterBase &rewriter, const Contraction &contraction,
                                      Start start, CpuAttr cpu);
 

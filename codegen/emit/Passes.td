@@ -23,10 +23,11 @@ def FlattenLevels : Pass<"attn-flatten-levels", "::mlir::ModuleOp"> {
 def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
   let summary = "give kernels the signatures of attn_kernel.h";
   let description = [{
-    Kernels are functions of four kinds: an entry executes one call of a compiled function, a workspace function computes
-    the size of the workspace of such a call, a pack function packs the weights, and a task does one unit of parallel
-    work. The pass makes these functions take pointers, and build their memrefs from the pointers. `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with
-    a context on the stack. For the IR before and after, see the header of `codegen/emit/LowerKernelAbi.cpp`.
+    Kernels are functions of four kinds: an entry executes one call of a compiled function, a workspace function
+    computes the size of the workspace of such a call, a pack function packs the weights, and a task does one unit of
+    parallel work. The pass makes these functions take pointers, and build their memrefs from the pointers.
+    `attn.parallel_for` becomes a call of the `parallel_for` that the runtime passes in, with a context on the stack.
+    For the IR before and after, see the header of `codegen/emit/LowerKernelAbi.cpp`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

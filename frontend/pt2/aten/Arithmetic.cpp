@@ -197,8 +197,8 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
 }
 
 /// The floor of x / y. If the quotient is rounded up to an integer, floor() gives this integer, which is 1 too large.
-/// For example, 1 / 0.1f is 9.99... but rounds to 10. In such a case, the remainder x - 10 * y and y have opposite signs.
-/// Float64 can hold the remainder.
+/// For example, 1 / 0.1f is 9.99... but rounds to 10. In such a case, the remainder x - 10 * y and y have opposite
+/// signs. Float64 can hold the remainder.
 static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
@@ -268,8 +268,8 @@ static LogicalResult floorDivide(Call &call) {
 }
 
 /// x - y * trunc(x / y), which has the sign of x. The result is exact: for each divisor 2^252 * y, 2^224 * y, ..., y in
-/// turn, the greatest possible multiple of the divisor is subtracted. The quotient of the rest and the divisor is less than
-/// 2^28, so float64 can hold the product of this quotient and the 24 significant bits of y.
+/// turn, the greatest possible multiple of the divisor is subtracted. The quotient of the rest and the divisor is less
+/// than 2^28, so float64 can hold the product of this quotient and the 24 significant bits of y.
 static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
   Type type = x.getType(), wide = b.getF64Type();
   auto constant = [&](double value) -> Value {
