@@ -176,7 +176,8 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
           }))
         moved.insert(&op);
     keepInits(function, moved);
-    // A view of a computed result stays if it would otherwise cross, because it would then have to be copied.
+    // If a view of a computed result is used outside of the pack function, the view stays outside too. As a result of
+    // the pack function, it would have to be copied.
     while (moved.remove_if([&](Operation *op) {
       Value result = op->getResult(0);
       return crosses(result) && !isFresh(result) && computedBy(result);

@@ -56,8 +56,8 @@ class Value:
         raise error(OUTER_ARRAY)
 
     def __int__(self):
-        raise error("mask: expected a function that works for all pairs at once, got one that asks for the value of a number; the "
-                    "function is traced once")
+        raise error("mask: expected a function that works for all pairs at once, got one that converts a "
+                    "number to int or float, or iterates over it; the function is traced once")
 
     __float__ = __round__ = __iter__ = __int__
 

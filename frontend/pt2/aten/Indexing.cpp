@@ -14,6 +14,7 @@
 
 #include "dialect/Attn.h"
 #include "frontend/pt2/AtenOps.h"
+#include "frontend/pt2/IndexBounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,7 +23,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn::pt2;
@@ -40,200 +40,6 @@ static Value toPosition(TensorBuilder &b, Value index, const Size &size, bool wr
 }
 
 static bool isIndexType(DType dtype) { return dtype == DType::I32 || dtype == DType::I64; }
-
-static bool isIndexType(Type type) {
-  return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
-}
-
-namespace {
-/// A bound on integers: each is an element of `argument` (or 0 if `argument` is null) plus a number in [least, most].
-struct Interval {
-  BlockArgument argument;
-  int64_t least, most;
-};
-} // namespace
-
-static std::optional<Interval> plus(const Interval &a, const Interval &b) {
-  Interval sum = {a.argument ? a.argument : b.argument, 0, 0};
-  if ((a.argument && b.argument) || llvm::AddOverflow(a.least, b.least, sum.least) ||
-      llvm::AddOverflow(a.most, b.most, sum.most))
-    return std::nullopt;
-  return sum;
-}
-
-static std::optional<Interval> times(const Interval &a, const Interval &b) {
-  int64_t least, most;
-  if (a.argument || b.argument || a.least < 0 || b.least < 0 ||
-      llvm::MulOverflow(a.least, b.least, least) || llvm::MulOverflow(a.most, b.most, most))
-    return std::nullopt;
-  return Interval{nullptr, least, most};
-}
-
-static std::optional<Interval> minus(const Interval &a, const Interval &b) {
-  Interval difference = {a.argument, 0, 0};
-  if (b.argument || llvm::SubOverflow(a.least, b.most, difference.least) ||
-      llvm::SubOverflow(a.most, b.least, difference.most))
-    return std::nullopt;
-  return difference;
-}
-
-/// Returns the interval of the elements of `value`, which is a tensor, or a scalar in the body of the op that computes
-/// the elements. Returns none if the interval is not known. Follows at most `depth` producers.
-static std::optional<Interval> intervalOf(Value value, int depth = 12) {
-  IntegerAttr constant;
-  if (depth-- == 0)
-    return std::nullopt;
-  if (matchPattern(value, m_Constant(&constant)))
-    return Interval{nullptr, constant.getValue().getSExtValue(),
-                    constant.getValue().getSExtValue()};
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *owner = argument.getOwner()->getParentOp();
-    if (isa<func::FuncOp>(owner))
-      return isIndexType(argument.getType()) ? std::optional(Interval{argument, 0, 0})
-                                             : std::nullopt;
-    auto op = dyn_cast<linalg::LinalgOp>(owner);
-    if (!op)
-      return std::nullopt;
-    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-    std::optional<Interval> read = intervalOf(operand.get(), depth);
-    bool readsAll =
-        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
-    return read && read->argument && !readsAll ? std::nullopt : read;
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
-               ? intervalOf(linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
-               : std::nullopt;
-  auto both = [&](auto combine) -> std::optional<Interval> {
-    std::optional<Interval> a = intervalOf(op->getOperand(0), depth),
-                            b = intervalOf(op->getOperand(1), depth);
-    return a && b ? combine(*a, *b) : std::nullopt;
-  };
-  return llvm::TypeSwitch<Operation *, std::optional<Interval>>(op)
-      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
-            arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
-      .Case([&](tensor::ExtractSliceOp slice) {
-        // A bound applies to all elements of an argument, but the slice reads only some of them.
-        std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
-        return whole && whole->argument ? std::nullopt : whole;
-      })
-      .Case([&](arith::AddIOp) { return both(plus); })
-      .Case([&](arith::SubIOp) { return both(minus); })
-      .Case([&](arith::MulIOp) { return both(times); })
-      .Case([](linalg::IndexOp index) -> std::optional<Interval> {
-        auto loops = cast<linalg::LinalgOp>(index->getParentOp()).getStaticLoopRanges();
-        int64_t size = loops[index.getDim()];
-        return ShapedType::isDynamic(size) ? std::nullopt
-                                           : std::optional(Interval{nullptr, 0, size - 1});
-      })
-      .Default(std::nullopt);
-}
-
-namespace {
-/// Integers of which `first` is the least and `last` the greatest.
-struct Positions {
-  Size first, last;
-
-  bool isSingle() const { return first == last; }
-};
-} // namespace
-
-static std::optional<Positions> combine(const std::optional<Positions> &a,
-                                        const std::optional<Positions> &b,
-                                        std::optional<Size> (*function)(const Size &,
-                                                                        const Size &)) {
-  if (!a || !b || (!a->isSingle() && !b->isSingle()))
-    return std::nullopt;
-  std::optional<Size> first = function(a->first, b->first), last = function(a->last, b->last);
-  return first && last ? std::optional(Positions{*first, *last}) : std::nullopt;
-}
-
-/// Returns the elements of `value`, which is a tensor, or a scalar in the body of the op that computes the elements, if
-/// they are positions in one dimension, plus or times numbers: torch.arange(S) has the elements 0 to S - 1. Follows at
-/// most `depth` producers.
-static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value, int depth = 12) {
-  if (depth-- == 0)
-    return std::nullopt;
-  if (value.getType().isIndex())
-    if (std::optional<Size> size = b.findSize(value))
-      return Positions{*size, *size};
-  IntegerAttr constant;
-  if (matchPattern(value, m_Constant(&constant))) {
-    Size number(constant.getValue().getSExtValue());
-    return Positions{number, number};
-  }
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto op = dyn_cast<linalg::LinalgOp>(argument.getOwner()->getParentOp());
-    if (!op)
-      return std::nullopt;
-    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-    bool readsAll =
-        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
-    return readsAll ? positionsOf(b, operand.get(), depth) : std::nullopt;
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
-               ? positionsOf(b, linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
-               : std::nullopt;
-  auto operand = [&](unsigned i) { return positionsOf(b, op->getOperand(i), depth); };
-  return llvm::TypeSwitch<Operation *, std::optional<Positions>>(op)
-      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
-            arith::ExtSIOp>([&](Operation *) { return operand(0); })
-      .Case([&](arith::AddIOp) { return combine(operand(0), operand(1), add); })
-      .Case([&](arith::SubIOp) -> std::optional<Positions> {
-        std::optional<Positions> subtrahend = operand(1);
-        return subtrahend && subtrahend->isSingle() ? combine(operand(0), subtrahend, subtract)
-                                                    : std::nullopt;
-      })
-      .Case([&](arith::MulIOp) -> std::optional<Positions> {
-        std::optional<Positions> factor = operand(1);
-        return factor && factor->isSingle() && factor->first.isNonNegative()
-                   ? combine(operand(0), factor, multiply)
-                   : std::nullopt;
-      })
-      .Case([&](linalg::IndexOp index) -> std::optional<Positions> {
-        auto loops = cast<linalg::LinalgOp>(index->getParentOp());
-        OpOperand *init = loops.getDpsInitOperand(0);
-        auto empty = init->get().getDefiningOp<tensor::EmptyOp>();
-        std::optional<unsigned> dim = loops.getMatchingIndexingMap(init).getResultPosition(
-            getAffineDimExpr(index.getDim(), index.getContext()));
-        if (!empty || !dim)
-          return std::nullopt;
-        std::optional<Size> size = b.findSize(empty.getMixedSizes()[*dim]);
-        std::optional<Size> last = size ? subtract(*size, Size(1)) : std::nullopt;
-        return last ? std::optional(Positions{Size(0), *last}) : std::nullopt;
-      })
-      .Default(std::nullopt);
-}
-
-/// If the elements of `index` are positions, requires sizes of a call that keep them below `size`. If `index` is a
-/// function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index` in
-/// [0, size).
-static LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size) {
-  // torch accepts any index in a tensor without elements.
-  std::optional<Positions> positions = positionsOf(call.b, index.value);
-  if (positions && !llvm::is_contained(index.sizes, Size(0)))
-    if (std::optional<Size> count = add(positions->last, Size(1))) {
-      call.requireAtMost(*count, size);
-      return failure(call.failed());
-    }
-  std::optional<int64_t> count = size.constant();
-  std::optional<Interval> interval = intervalOf(index.value);
-  if (!count || *count == 0 || !interval || !interval->argument || interval->least < 0)
-    return success();
-  if (interval->most >= *count)
-    return call.error() << "expected indices below " << *count << ", got indices of at least "
-                        << interval->most;
-  auto function = cast<func::FuncOp>(interval->argument.getOwner()->getParentOp());
-  unsigned number = interval->argument.getArgNumber();
-  int64_t bound = *count - 1 - interval->most;
-  auto known = function.getArgAttrOfType<IntegerAttr>(number, attn::AttnDialect::kBoundAttr);
-  if (!known || known.getInt() > bound)
-    function.setArgAttr(number, attn::AttnDialect::kBoundAttr, call.b.getI64IntegerAttr(bound));
-  return success();
-}
 
 /// Checks the type of an index, and requires that `size` is not 0: the nearest valid index must exist.
 static LogicalResult checkIndexed(Call &call, const Tensor &index, const Size &size) {
