@@ -13,12 +13,21 @@ using namespace attn;
 
 LogicalResult CpuAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef level,
                               unsigned vector, unsigned registers, unsigned spare, unsigned l1,
-                              unsigned l2, CpuCapabilities has) {
+                              unsigned l2, CpuCapabilities has, PipelinesAttr pipelines) {
   if (!llvm::isPowerOf2_32(vector) || vector < 32)
     return emitError() << "expected vectors of a power of two of at least 32 bits, got " << vector;
   if (registers < 8 || spare > registers - 8)
     return emitError() << "expected at least 8 registers that are not spare, got " << registers
                        << " with " << spare << " spare";
+  return success();
+}
+
+LogicalResult PipelinesAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                    unsigned multiplies, unsigned loads, unsigned stores,
+                                    unsigned latency, unsigned exponential) {
+  if (multiplies == 0 || loads == 0 || stores == 0)
+    return emitError() << "expected at least one multiply-add, load and store in a cycle, got "
+                       << multiplies << ", " << loads << " and " << stores;
   return success();
 }
 

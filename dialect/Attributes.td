@@ -31,6 +31,32 @@ def Attn_CpuCapabilities : I32BitEnum<"CpuCapabilities", "what single instructio
   let cppNamespace = "::attn";
 }
 
+def Attn_PipelinesAttr : Attn_Attr<"Pipelines", "pipelines"> {
+  let summary = "the speed of the instructions of a CPU";
+  let description = [{
+    The cost model derives the time of a plan from these numbers. In one cycle, a core starts `multiplies` multiply-adds
+    of full vectors, `loads` loads and `stores` stores of vectors. `latency` is the number of cycles after which a
+    multiply-add can add to the result of the previous one. The exponentials of a vector, with the subtraction of the
+    maximum before them and the addition to the sum after them, take the time of `exponential` multiply-adds.
+
+    ```mlir
+    #attn.pipelines<multiplies = 4, loads = 3, stores = 2, latency = 2, exponential = 22>
+    ```
+  }];
+  let parameters = (ins
+    "unsigned":$multiplies,
+    "unsigned":$loads,
+    "unsigned":$stores,
+    "unsigned":$latency,
+    "unsigned":$exponential);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let builders = [
+    /// The numbers of Zen 4 with vectors of 512 bits, as measured.
+    AttrBuilder<(ins), [{ return $_get($_ctxt, 1, 2, 1, 4, 8); }]>
+  ];
+}
+
 def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_TargetInterface>]> {
   let summary = "the properties of the CPU that a module is compiled for";
   let description = [{
@@ -52,6 +78,8 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     * `widening`: multiply vectors of f16, and add the products to f32;
     * `matrices`: multiply matrices of bf16 in vector registers, and add the products to a matrix of f32.
 
+    `pipelines` is the speed of these instructions, for predictions; by default it is that of Zen 4.
+
     ```mlir
     module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768,
                                                l2 = 1048576, has = fma|masks|scale>} {}
@@ -64,8 +92,11 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     DefaultValuedParameter<"unsigned", "0">:$spare,
     "unsigned":$l1,
     "unsigned":$l2,
-    DefaultValuedParameter<"::attn::CpuCapabilities", "::attn::CpuCapabilities::None">:$has);
-  let assemblyFormat = [{ `<` $level `,` struct($vector, $registers, $spare, $l1, $l2, $has) `>` }];
+    DefaultValuedParameter<"::attn::CpuCapabilities", "::attn::CpuCapabilities::None">:$has,
+    DefaultValuedParameter<"::attn::PipelinesAttr", "::attn::PipelinesAttr::get($_ctxt)">:$pipelines);
+  let assemblyFormat = [{
+    `<` $level `,` struct($vector, $registers, $spare, $l1, $l2, $has, $pipelines) `>`
+  }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool can(::attn::CpuCapabilities what) const { return bitEnumContainsAll(getHas(), what); }

@@ -217,7 +217,7 @@ bool attn::isFasterRounded(CpuAttr cpu, const AttentionShape &shape, Type type,
 bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {
   auto withHas =
       CpuAttr::get(cpu.getContext(), other.getLevel(), cpu.getVector(), cpu.getRegisters(),
-                   cpu.getSpare(), cpu.getL1(), cpu.getL2(), other.getHas());
+                   cpu.getSpare(), cpu.getL1(), cpu.getL2(), other.getHas(), cpu.getPipelines());
   CpuCapabilities differing = cpu.getHas() ^ other.getHas();
   // Levels with equal fields still differ in the instructions that LLVM may select.
   if (withHas != other || differing == CpuCapabilities::None || !isForProducts(differing))

@@ -2,10 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The predictions count the instructions of register blocks, exponentials and copies, on a core that issues two loads
-// in the time of one vector multiply-add. If data does not fit in a cache, they add the time to load it from the next
-// level. The constants were measured on Zen 4, some on Granite Rapids as well; attn-bench-plans shows where the
-// predicted order of plans is wrong.
+// The predictions count the instructions of register blocks, exponentials and copies, with the speeds of #attn.pipelines.
+// If data does not fit in a cache, they add the time to load it from the next level. The constants were measured on
+// Zen 4, some on Granite Rapids as well; attn-bench-plans shows where the predicted order of plans is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,21 +17,15 @@
 using namespace mlir;
 using namespace attn;
 
-// The costs below are for one vector. The unit is the time of one multiply-add, in which a core issues two loads.
-static constexpr double kLoadsAtOnce = 2;
-// The latency of a multiply-add. With fewer accumulators than this, each multiply-add waits for the previous result of
-// its accumulator.
-static constexpr double kLatency = 4;
+// The costs of one vector, in multiply-adds.
 // The cost of a load that issues beside multiply-adds. The measured cost is 0 on Zen 4, and up to 0.4 on Granite
 // Rapids. The value is large enough that the plan with fewer loads wins if two plans are otherwise equal.
 static constexpr double kLoad = 0.08;
 // The additional cost of a step if an iteration does one step, as an odd number of steps requires, and not two.
 static constexpr double kSingleStep = 0.6;
-static constexpr double kStore = 1;
 // The cost of converting a vector to another type, including its load and its store.
 static constexpr double kConversion = 2;
-static constexpr double kExponential = 8; // with the subtraction before and the addition to the sum
-static constexpr double kScaledExponential = 6; // the same if p * 2^n is one instruction
+static constexpr double kScaledExponential = 6; // an exponential if p * 2^n is one instruction
 static constexpr double kMaximum = 8;           // load, compare, and store of the score
 static constexpr double kMaskTest = 2.5;
 static constexpr double kRegion = 4;
@@ -40,14 +33,15 @@ static constexpr double kRegion = 4;
 static constexpr double kDotLoad = 0.2;
 static constexpr double kPlainLoop = 25; // a loop over memory that LLVM vectorises
 static constexpr double kShortLoop = 3;  // such a loop over data in L1
-// The overheads of one loop around blocks, one tile of queries, one row of a tile, one task and one phase.
+
+// The overheads of one loop around blocks, one tile of queries, one row of a tile, one task and one phase, in cycles.
 static constexpr double kBlockOverhead = 12;
 static constexpr double kTileOverhead = 100;
 // The code for a row of a tile of few queries adds up lanes, and updates the state of the query.
 static constexpr double kRowOfTile = 60;
 static constexpr double kTaskOverhead = 100;
 static constexpr double kPhaseOverhead = 3000;
-// The bytes that arrive from beyond each cache in the time of one multiply-add.
+// The bytes that arrive from beyond each cache in a cycle.
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
@@ -63,11 +57,18 @@ static constexpr double kHiding = 0.5;
 // Products
 //===----------------------------------------------------------------------===//
 
+/// The time of `cycles` cycles.
+static double inCycles(CpuAttr cpu, double cycles) {
+  return cycles * cpu.getPipelines().getMultiplies();
+}
+/// The times of a load and of a store of a vector that wait for nothing.
+static double load(CpuAttr cpu) { return inCycles(cpu, 1.0 / cpu.getPipelines().getLoads()); }
+static double store(CpuAttr cpu) { return inCycles(cpu, 1.0 / cpu.getPipelines().getStores()); }
 /// The issue slots of one vector of products and their addition.
 static double multiplyAdd(const MultiplyAdd &instruction) { return instruction.isFused ? 1 : 2; }
 /// The time of the shuffles of one vector in a transposition; two shuffles issue at once.
 static double shuffles(CpuAttr cpu) { return llvm::Log2_64(cpu.getLanes()) / 2.0; }
-static double transpose(CpuAttr cpu) { return 1 / kLoadsAtOnce + shuffles(cpu) + kStore; }
+static double transpose(CpuAttr cpu) { return load(cpu) + shuffles(cpu) + store(cpu); }
 
 static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytesPerFactor,
                              int64_t rows, int64_t columns, int64_t depth, bool isGuarded,
@@ -82,12 +83,15 @@ static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_
     if (isGuarded) // a comparison for each vector; without mask registers, a selection for each product
       products +=
           cpu.can(CpuCapabilities::Masks) && instruction.group == 1 ? width : height * width;
+    // With few accumulators, each multiply-add waits for the previous result of its accumulator.
+    double latency = inCycles(cpu, cpu.getPipelines().getLatency());
     double step =
-        std::max({products, (height + width) / kLoadsAtOnce, kLatency}) + kLoad * (height + width);
+        std::max({products, (height + width) * load(cpu), latency}) + kLoad * (height + width);
     int64_t steps = llvm::divideCeil(depth, instruction.group);
     if (instruction.isFused && steps % 2 != 0)
       step += kSingleStep;
-    return count * (steps * step + height * width * (1 / kLoadsAtOnce + kStore) + kBlockOverhead);
+    return count * (steps * step + height * width * (load(cpu) + store(cpu)) +
+                    inCycles(cpu, kBlockOverhead));
   };
   auto panel = [&](int64_t width) {
     double cost = blocks(block.rows, width, rows / block.rows);
@@ -121,7 +125,7 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
           inColumns = across * tile.columns;
   double high = double(block.rows) / tile.rows, wide = block.vectors;
   double perStep = std::max(tile.multiplyCost, tile.loadCost * (high + wide) / (high * wide));
-  double perTile = steps * perStep + 2 * tile.loadCost + (hasEpilogue ? tile.rows * kStore : 0);
+  double perTile = steps * perStep + 2 * tile.loadCost + (hasEpilogue ? tile.rows * store(cpu) : 0);
   return down * across * perTile + ofVectors(inRows, inColumns, depth % inStep) +
          ofVectors(inRows, columns - inColumns, depth) + ofVectors(rows - inRows, columns, depth);
 }
@@ -131,8 +135,8 @@ static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
   if (workingSet <= cpu.getL1())
     return 0;
   if (workingSet <= cpu.getL2())
-    return bytes / kBytesBeyondL1;
-  return bytes / (workingSet <= kL3 ? kBytesBeyondL2 : kBytesBeyondL3);
+    return inCycles(cpu, bytes / kBytesBeyondL1);
+  return inCycles(cpu, bytes / (workingSet <= kL3 ? kBytesBeyondL2 : kBytesBeyondL3));
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,7 +166,7 @@ double attn::predictRounding(CpuAttr cpu, const AttentionShape &shape) {
   double elements = queries + double(shape.heads) * shape.keys * (shape.d + shape.e);
   double bytes = elements * getBytes(shape.element);
   return elements / cpu.getLanes() * kConversion + predictTraffic(cpu, bytes, bytes) +
-         kPhaseOverhead;
+         inCycles(cpu, kPhaseOverhead);
 }
 
 namespace {
@@ -197,7 +201,8 @@ struct Model {
   /// The time to compute the probabilities of one vector of scores from its products. If `isExact`, this includes a
   /// separate pass that finds the maximum.
   double probabilities(bool isMasked, bool isExact) const {
-    double cost = cpu.can(CpuCapabilities::Scale) ? kScaledExponential : kExponential;
+    double cost =
+        cpu.can(CpuCapabilities::Scale) ? kScaledExponential : cpu.getPipelines().getExponential();
     if (isMasked)
       cost += kMaskTest;
     if (shape.hasRegion)
@@ -222,7 +227,8 @@ struct Model {
            product(shape.e, queries, keys, /*isGuarded=*/isMasked, /*hasEpilogue=*/false,
                    hasGroups) +
            conversions * kConversion +
-           vectorsOf(queries) * keys * probabilities(isMasked, isExact) + kTileOverhead;
+           vectorsOf(queries) * keys * probabilities(isMasked, isExact) +
+           inCycles(cpu, kTileOverhead);
   }
 
   /// The time of the tile of `queries` queries that begins at query `q`.
@@ -231,8 +237,8 @@ struct Model {
 
     int64_t vectors = vectorsOf(queries);
     // The queries are transposed before the steps, and the output after them.
-    double cost = (shape.d + shape.e) * vectors * transpose(cpu) + kTileOverhead;
-    cost += shape.e * vectors * kStore;
+    double cost = (shape.d + shape.e) * vectors * transpose(cpu) + inCycles(cpu, kTileOverhead);
+    cost += shape.e * vectors * store(cpu);
     // Add the time of the first tile of keys, which needs an exact maximum, of the whole tiles, which all cost the
     // same, and of the tail.
     bool isExact = true;
@@ -303,7 +309,7 @@ struct Model {
            llvm::divideCeil(shape.queries, plan.getQ()) *
                (product(std::min(shape.queries, plan.getQ()), shape.e, shape.keys,
                         bool(shape.mask)) +
-                kTileOverhead) +
+                inCycles(cpu, kTileOverhead)) +
            predictTraffic(cpu, 8 * bytes, bytes);
   }
 
@@ -316,7 +322,7 @@ struct Model {
                (dotProducts(keys) + vectorsOf(keys) * probabilities(bool(shape.mask), true)) +
            llvm::divideCeil(shape.queries, plan.getQ()) *
                (product(rows, shape.e, keys, bool(shape.mask)) +
-                tiles * (kTileOverhead + rows * kRowOfTile));
+                inCycles(cpu, tiles * (kTileOverhead + rows * kRowOfTile)));
   }
 
   double unfused() const {
@@ -360,7 +366,8 @@ struct Model {
                   shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
     int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
     cost += heads() * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));
-    return complete(cost + (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead);
+    return complete(cost +
+                    inCycles(cpu, (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead));
   }
 
   /// The time of a schedule that computes all projections first, and then attends. The attention of one head takes
@@ -373,7 +380,8 @@ struct Model {
     int64_t ofQueries = joined > 1 ? joined * shape.groups : 1;
     cost += double(shape.heads) / joined *
             (project(shape.keys, joined * shape.d) + project(shape.keys, joined * shape.e));
-    cost += heads() / ofQueries * project(shape.queries, ofQueries * shape.d) + 3 * kPhaseOverhead;
+    cost += heads() / ofQueries * project(shape.queries, ofQueries * shape.d) +
+            inCycles(cpu, 3 * kPhaseOverhead);
     // The bytes that one phase writes and the next one reads.
     double bytes =
         (heads() * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
@@ -391,7 +399,7 @@ double attn::predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr p
 double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
   Model model(cpu, shape, plan);
   int64_t joined = shape.joinsHeads(cpu.getLanes()) ? shape.joined : 1;
-  return model.inPhases(model.attend() + model.tiles() * kTaskOverhead, joined);
+  return model.inPhases(model.attend() + inCycles(cpu, model.tiles() * kTaskOverhead), joined);
 }
 
 double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
@@ -402,13 +410,13 @@ double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAt
 double attn::predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
   Model model(cpu, shape, plan);
   int64_t keys = countKeys(cpu.getContext(), shape, std::min(shape.queries, plan.getQ()));
-  double cost = model.fewQueries(keys) + model.tiles() * kTaskOverhead;
+  double cost = model.fewQueries(keys) + inCycles(cpu, model.tiles() * kTaskOverhead);
   if (plan.getPart() == 0)
     return model.inPhases(cost, /*joined=*/1);
   double parts = double(llvm::divideCeil(shape.keys, plan.getPart()));
-  cost +=
-      parts * (model.tiles() * kTaskOverhead + shape.queries * model.vectorsOf(shape.e) * kStore);
-  return model.inPhases(cost, /*joined=*/1) + kPhaseOverhead;
+  cost += parts * (inCycles(cpu, model.tiles() * kTaskOverhead) +
+                   shape.queries * model.vectorsOf(shape.e) * store(cpu));
+  return model.inPhases(cost, /*joined=*/1) + inCycles(cpu, kPhaseOverhead);
 }
 
 double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {

@@ -37,8 +37,12 @@ static const Target *const kTargets[] = {
 
 TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *context) {
   const auto &cpu = static_cast<const CpuTarget &>(target);
+  auto pipelines = PipelinesAttr::get(context);
+  if (const Pipelines *own = cpu.pipelines)
+    pipelines = PipelinesAttr::get(context, own->multiplies, own->loads, own->stores, own->latency,
+                                   own->exponential);
   return CpuAttr::get(context, cpu.level, cpu.vector, cpu.registers, cpu.spare, cpu.l1, cpu.l2,
-                      cpu.has);
+                      cpu.has, pipelines);
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,11 @@
 
 namespace attn {
 
+/// The fields of #attn.pipelines.
+struct Pipelines {
+  unsigned multiplies, loads, stores, latency, exponential;
+};
+
 /// An ISA level of CPUs, such as x86-64-v3. Each has a description in codegen/cpu/targets/.
 struct CpuTarget : Target {
   /// LLVM's name of the CPU, which defines the available instructions and the scheduling model.
@@ -18,13 +23,15 @@ struct CpuTarget : Target {
   /// The fields of #attn.cpu.
   unsigned vector, registers, spare, l1, l2;
   CpuCapabilities has;
+  /// Null for the default of #attn.cpu.
+  const Pipelines *pipelines;
 
   constexpr CpuTarget(llvm::StringLiteral level, llvm::StringLiteral triple,
                       llvm::StringLiteral cpu, llvm::ArrayRef<llvm::StringLiteral> features,
                       unsigned vector, unsigned registers, unsigned spare, unsigned l1, unsigned l2,
-                      CpuCapabilities has)
+                      CpuCapabilities has, const Pipelines *pipelines = nullptr)
       : Target{level, triple, features, makeCpuAttr}, cpu(cpu), vector(vector),
-        registers(registers), spare(spare), l1(l1), l2(l2), has(has) {}
+        registers(registers), spare(spare), l1(l1), l2(l2), has(has), pipelines(pipelines) {}
 
 private:
   static TargetInterface makeCpuAttr(const Target &target, mlir::MLIRContext *context);

@@ -68,8 +68,8 @@ struct Doubles {
   Value isLess(Value x, double y) { return compare(arith::CmpFPredicate::OLT, x, constant(y)); }
   Value isNaN(Value x) { return compare(arith::CmpFPredicate::UNO, x, x); }
   Value clamp(Value x, double least, double greatest) {
-    x = select(isLess(x, least), constant(least), x);
-    return select(compare(arith::CmpFPredicate::OGT, x, constant(greatest)), constant(greatest), x);
+    x = arith::MaximumFOp::create(builder, loc, x, constant(least));
+    return arith::MinimumFOp::create(builder, loc, x, constant(greatest));
   }
   Value toBits(Value x) { return arith::BitcastOp::create(builder, loc, bits, x); }
   Value toDouble(Value x) { return arith::BitcastOp::create(builder, loc, wide, x); }

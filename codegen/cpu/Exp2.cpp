@@ -55,14 +55,15 @@ struct FloatBuilder {
   /// A multiply-add that is always rounded only once. LLVM may fold a vector.fma of constants with two roundings.
   Value fused(Value a, Value b, Value c) { return LLVM::FMAOp::create(builder, loc, a, b, c); }
 
-  /// `bound` where x lies beyond it, otherwise x. NaN stays NaN.
-  Value clamp(Value x, arith::CmpFPredicate beyond, double bound) {
-    Value limit = constant(bound);
-    Value isBeyond = arith::CmpFOp::create(builder, loc, beyond, x, limit);
-    return arith::SelectOp::create(builder, loc, isBeyond, limit, x);
+  // NaN stays NaN. Because `bound` is neither NaN nor 0, each of these is one instruction.
+  Value atLeast(Value x, double bound) {
+    return arith::MaximumFOp::create(builder, loc, x, constant(bound));
+  }
+  Value atMost(Value x, double bound) {
+    return arith::MinimumFOp::create(builder, loc, x, constant(bound));
   }
   Value clamp(Value x, double least, double greatest) {
-    return clamp(clamp(x, arith::CmpFPredicate::OLT, least), arith::CmpFPredicate::OGT, greatest);
+    return atMost(atLeast(x, least), greatest);
   }
 
   Type integers() {
@@ -180,18 +181,20 @@ SmallVector<Value> attn::createExp2(OpBuilder &builder, Location loc, ArrayRef<V
                                     CpuAttr cpu, Underflow underflow, Overflow overflow) {
   FloatBuilder f(builder, loc, xs.front().getType());
   bool scales = canScale(cpu, f.type);
-  Value least = f.constant(AttnDialect::kLeastProbabilityExponent);
-  // -127 is one less than the least exponent of a normal number. With it, the low bits of the sum in
-  // createExp2ByRounding() are 0, and so is the power.
-  Value gone = f.constant(-kExponentBias);
   SmallVector<Value> clamped(xs), areSmall;
   for (Value &x : clamped) {
-    areSmall.push_back(arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, least));
-    if (underflow == Underflow::Live || !scales)
-      x = arith::SelectOp::create(builder, loc, areSmall.back(),
-                                  underflow == Underflow::Live ? least : gone, x);
+    constexpr double kLeast = AttnDialect::kLeastProbabilityExponent;
+    if (underflow == Underflow::Live)
+      x = f.atLeast(x, kLeast);
+    else
+      areSmall.push_back(
+          arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, f.constant(kLeast)));
+    // -127 is one less than the least exponent of a normal number. With it, the low bits of the sum in
+    // createExp2ByRounding() are 0, and so is the power.
+    if (underflow == Underflow::Zero && !scales)
+      x = arith::SelectOp::create(builder, loc, areSmall.back(), f.constant(-kExponentBias), x);
     if (overflow == Overflow::Large && !scales)
-      x = f.clamp(x, arith::CmpFPredicate::OGT, 100);
+      x = f.atMost(x, 100);
   }
   SmallVector<Value> ps =
       scales ? createExp2ByScaling(f, clamped) : createExp2ByRounding(f, clamped);

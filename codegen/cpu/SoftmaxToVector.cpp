@@ -178,7 +178,7 @@ struct SoftmaxBuilder {
 CpuAttr withOneLane(CpuAttr cpu) {
   return CpuAttr::get(cpu.getContext(), cpu.getLevel(), /*vector=*/32, cpu.getRegisters(),
                       cpu.getSpare(), cpu.getL1(), cpu.getL2(),
-                      cpu.getHas() & ~CpuCapabilities::Scale);
+                      cpu.getHas() & ~CpuCapabilities::Scale, cpu.getPipelines());
 }
 
 struct SoftmaxToVector : attn::impl::SoftmaxToVectorBase<SoftmaxToVector> {

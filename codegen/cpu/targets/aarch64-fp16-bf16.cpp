@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/Cpu.h"
+#include "codegen/cpu/targets/NeoverseV1.h"
 
 using namespace attn;
 
@@ -26,5 +26,6 @@ const CpuTarget aarch64_fp16_bf16(
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves | CpuCapabilities::Pairs |
-        CpuCapabilities::Matrices | CpuCapabilities::Widening);
+        CpuCapabilities::Matrices | CpuCapabilities::Widening,
+    /*pipelines=*/&kNeoverseV1);
 } // namespace attn::targets

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/Cpu.h"
+#include "codegen/cpu/targets/NeoverseV1.h"
 
 using namespace attn;
 
@@ -25,5 +25,6 @@ const CpuTarget aarch64(
     // The caches of Cortex-A53 and Cortex-A72.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
-    /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves);
+    /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves,
+    /*pipelines=*/&kNeoverseV1);
 } // namespace attn::targets
