@@ -16,7 +16,7 @@
 
 namespace attn::bench {
 
-/// A computation that attn and OpenBLAS both do.
+/// A computation that both attn and OpenBLAS perform.
 struct Case {
   std::string name;
   double flop;

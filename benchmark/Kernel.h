@@ -30,8 +30,8 @@ struct Tensor {
 /// The objects that a user of a compiled library holds: a function, packed weights, arguments.
 class Kernel {
 public:
-  /// Compiles @forward, whose tensors are f32 of static shapes, for `target`, loads it and calls it once. The call
-  /// uses the arguments of `twin` or, if `twin` is null, random arguments. `pool` may be null.
+  /// Compiles @forward, whose tensors must be of f32 and have static shapes, for `target`, loads the code and calls it
+  /// once. The call uses the arguments of `twin` or, if `twin` is null, random arguments. `pool` may be null.
   static llvm::Expected<std::unique_ptr<Kernel>> create(llvm::StringRef module,
                                                         const Target &target, attn_pool *pool,
                                                         const Kernel *twin = nullptr);
@@ -44,7 +44,7 @@ public:
   llvm::ArrayRef<float> getResult() const;
 
 private:
-  /// The tensors of a role, and the views of them that the runtime takes.
+  /// Tensors with one attn_role, and the views of them that are passed to the runtime.
   struct Group {
     std::vector<Tensor> tensors;
     std::vector<DLTensor> views;

@@ -54,7 +54,7 @@ static Error measure(const CpuTarget &target, int64_t threads, int64_t samples,
 }
 
 static constexpr StringLiteral kOverview =
-    "attn-bench measures code that attn compiles, and OpenBLAS";
+    "attn-bench measures code that attn compiled, and the same computations with OpenBLAS";
 
 /// Prints the help of Google Benchmark's parser and of LLVM's. Google Benchmark's parser, which runs first and handles
 /// --help, calls this function.
@@ -68,7 +68,7 @@ static void printHelp() {
 int attn::bench::benchMain(int argc, char **argv, function_ref<Error(Table &)> run,
                            int64_t numSamples) {
   InitLLVM init(argc, argv);
-  cl::ResetCommandLineParser(); // libraries have registered options of the same names, such as --threads
+  cl::ResetCommandLineParser(); // libraries have registered options with the same names, such as --threads
   Flags flags;
   flags.samples.setInitialValue(numSamples);
   ::benchmark::Initialize(&argc, argv, printHelp);

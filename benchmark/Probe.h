@@ -25,9 +25,9 @@ struct Timing {
   int64_t disturbed = 0; ///< samples whose last attempt was disturbed too
 };
 
-/// Repeatedly measures the multiply-add peak of the threads that run the kernels, and repeats a timing if the threads
-/// did not come close to this peak. Otherwise the time of a kernel would include the effects of other users of the
-/// machine, of a lowered clock or of another process.
+/// Measures the multiply-add peak of the threads that run the kernels, before and after each sample, and repeats a
+/// sample if the threads did not come close to this peak. Otherwise the time of a kernel could include the effects of
+/// other processes or of a lowered clock frequency.
 class Probe {
 public:
   /// `lanes` is the number of f32 in the vectors of the kernels. `pool` holds the threads of the kernels;

@@ -34,7 +34,7 @@ float AttentionShape::getScale() const { return 1 / std::sqrt(float(depth)); }
 const std::vector<AttentionShape> &attn::bench::getAttentionShapes() {
   static const std::vector<AttentionShape> shapes = {
       // batch, heads, queries, keys, depth, causal
-      // Various lengths: decoding a token, chats, ViT, BERT, Whisper, GPT, long contexts.
+      // Lengths of decoding steps, chats, ViT, BERT, Whisper, GPT and long contexts.
       {512, 32, 1, 1, 64, false},
       {256, 12, 7, 7, 64, false},
       {128, 12, 14, 14, 64, false},
@@ -49,7 +49,7 @@ const std::vector<AttentionShape> &attn::bench::getAttentionShapes() {
       {1, 8, 1500, 1500, 64, false},
       {1, 8, 2048, 2048, 64, false},
       {1, 2, 4096, 4096, 64, false},
-      // Various lengths with a causal mask.
+      // The same lengths, except 1, with a causal mask.
       {256, 12, 7, 7, 64, true},
       {128, 12, 14, 14, 64, true},
       {128, 12, 16, 16, 64, true},
@@ -63,7 +63,7 @@ const std::vector<AttentionShape> &attn::bench::getAttentionShapes() {
       {1, 8, 1500, 1500, 64, true},
       {1, 12, 2048, 2048, 64, true},
       {1, 4, 4096, 4096, 64, true},
-      // Various head sizes.
+      // Head sizes other than 64.
       {8, 12, 128, 128, 16, false},
       {8, 12, 128, 128, 32, false},
       {8, 12, 128, 128, 128, false},

@@ -13,8 +13,8 @@
 using namespace llvm;
 using namespace attn::bench;
 
-/// The allowed difference from the result of OpenBLAS, relative to its largest value. The results differ because the
-/// orders of summation differ.
+/// The allowed difference from OpenBLAS's result, relative to the largest value of that result. The results differ
+/// because the orders of summation differ.
 static constexpr double kTolerance = 1e-5;
 
 static Error compare(ArrayRef<float> got, ArrayRef<float> expected) {

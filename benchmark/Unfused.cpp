@@ -1,4 +1,4 @@
-//===- Unfused.cpp - attention by products of OpenBLAS -------------------===//
+//===- Unfused.cpp - attention with products of OpenBLAS -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

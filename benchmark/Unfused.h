@@ -1,8 +1,8 @@
-//===- Unfused.h - attention by products of OpenBLAS -----------*- C++ -*-===//
+//===- Unfused.h - attention with products of OpenBLAS ---------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A careful implementation on top of a good BLAS: the baseline that a fused kernel has to beat.
+// This is the unfused baseline with which the benchmarks compare compiled attention.
 //
 //===----------------------------------------------------------------------===//
 

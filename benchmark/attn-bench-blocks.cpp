@@ -2,11 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Measures one product with operands that stay in the caches. The cases cover every width of the
-// register blocks that the target chooses, a width that is not a multiple of the lanes, and a number of
-// rows that is not a multiple of the block's rows. The result is an upper bound of the speed of all other
-// kernels. Guarded products skip factors that are zero; OpenBLAS does not skip
-// any.
+// Measures one product with operands that stay in the caches. The cases cover every width of register blocks that attn
+// uses for the target, a width that is not a multiple of the lanes, and a number of rows that is not a multiple of the
+// block's rows. The result is an upper bound of the speed of all other kernels. Guarded products skip factors that are
+// zero; OpenBLAS does not skip any.
 //
 //===----------------------------------------------------------------------===//
 

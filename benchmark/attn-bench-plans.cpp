@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::bench;
 
-/// Chosen plans that lose more than this fraction to the fastest plan are reported at the end.
+/// Chosen plans that are slower than the fastest plan by more than this fraction are reported at the end.
 static constexpr double kLoss = 0.03;
 
 /// The plans of the attention in `module` with the predictions of the stage `plan`, the best plan first.

@@ -1,7 +1,8 @@
 """lengths.py RESULTS.json PLOT.svg: draws the share of the FMA peak that attention reaches at each length.
 
 RESULTS.json is what attn-bench-attention wrote with --benchmark_out. The plot has a panel for attention without a mask
-and one for causal attention, with a line for attn and one for the unfused computation with OpenBLAS. Needs no package.
+and a panel for causal attention. Each panel has a line for attn and a line for the unfused computation with OpenBLAS.
+The script needs no package.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""mca.py CPU...: predicts the speed of the inner loops of products for CPUs that LLVM has models of.
+"""mca.py CPU...: predicts the speed of the inner loops of products on CPUs of which LLVM has a model.
 
 Compiles products and attentions with attnc for AArch64, finds their innermost loops in the assembly, and runs llvm-mca
 on the largest of them. Prints, for each loop and CPU, the instructions that multiply, the cycles of an iteration, and
@@ -28,7 +28,7 @@ ATTENTION = """func.func @f(%q: tensor<4x256x64x{t}>, %k: tensor<4x256x64x{t}>, 
 
 
 def inner_loops(assembly):
-    """The bodies of the innermost loops that multiply, each as its instructions."""
+    """The innermost loops that multiply, each as a list of its instructions."""
     lines, labels, loops = assembly.split("\n"), {}, []
     for number, line in enumerate(lines):
         if label := re.match(r"(\.LBB\S+):", line):

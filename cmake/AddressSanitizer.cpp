@@ -1,5 +1,6 @@
-// This file is linked into every tool of the preset asan. LLVM's allocators poison memory that they have not handed
-// out. They do so in inline functions, which are instrumented in these tools but not in libLLVM: memory that a tool has
-// poisoned would be handed out by libLLVM without being unpoisoned.
+// This file is linked into every program that is built with AddressSanitizer. Inline functions in LLVM's headers poison
+// memory that LLVM's allocators have not handed out. The sanitizer instruments these functions in the programs, but not
+// in libLLVM. So libLLVM could hand out memory that a program has poisoned, without unpoisoning it, and the sanitizer
+// would report valid accesses as errors.
 
 extern "C" const char *__asan_default_options() { return "allow_user_poisoning=0"; }

@@ -1,4 +1,4 @@
-# Finds LLVM and MLIR 22 and defines attn_library() and attn_tool(), with one precompiled header for all of them.
+# Finds LLVM and MLIR 22, and defines attn_library() and attn_tool(), whose targets share one precompiled header.
 
 find_package(MLIR REQUIRED CONFIG)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
@@ -12,10 +12,10 @@ include(AttnMlir)
 # The compile options of all code in this tree that includes headers of LLVM or MLIR.
 set(attn_compile_options -Wall -Wextra -Wno-unused-parameter -fno-exceptions -fPIC)
 
-# Installed tools look for LLVM in the folder in which they were linked with it.
+# Installed tools look for LLVM's libraries in the folder from which the build linked them.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-# Parsing MLIR headers takes seconds, so they are parsed once. -fno-pch-timestamp lets ccache share the result.
+# Parsing MLIR's headers takes seconds, so they are precompiled once. -fno-pch-timestamp lets ccache reuse the result.
 add_library(attn_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
 target_link_libraries(attn_pch PUBLIC attn::mlir)
 target_compile_options(attn_pch PRIVATE ${attn_compile_options})
@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
-# attn_library(name SOURCES ... [LINK ...] [DEPENDS generated-targets...]): one library per folder.
+# attn_library(name SOURCES ... [LINK ...] [DEPENDS generated-targets...]) defines a static library.
 function(attn_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
@@ -39,7 +39,7 @@ function(attn_library name)
   endif()
 endfunction()
 
-# attn_tool(name SOURCES ... LINK ...): a program in bin/.
+# attn_tool(name SOURCES ... LINK ...) defines a program in bin/.
 function(attn_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

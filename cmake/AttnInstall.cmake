@@ -1,10 +1,10 @@
-# Installs the parts of attn besides the runtime: the tools, and the component `compiler` of the package, for passes,
-# plugins and tools that are built outside this tree.
+# Installs the tools, and the component `compiler` of attn's CMake package, which passes, plugins and tools outside this
+# source tree are built with. runtime/ installs the runtime.
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/attn)
 
 install(TARGETS attn-import attn-lsp-server attn-reduce attn-run attnc COMPONENT tools)
-# man/ and bash-completion/
+# This folder has the manual pages (man/) and the completion of options in bash (bash-completion/).
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT tools)
 
 foreach(library dialect passes target cpu gpu emit pipeline frontend driver)

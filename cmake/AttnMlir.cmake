@@ -1,5 +1,6 @@
-# Defines attn::mlir: the options and libraries that code with headers of LLVM or MLIR needs. attn itself uses this
-# file, and the package installs it for projects that build on attn's libraries. Include it after find_package(MLIR).
+# Defines attn::mlir: the options and libraries for code that includes headers of LLVM or MLIR. attn itself uses this
+# file, and attn's CMake package contains it for projects that link attn's libraries. Include it after
+# find_package(MLIR).
 
 separate_arguments(attn_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 

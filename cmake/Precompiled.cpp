@@ -1,1 +1,1 @@
-// Owns the precompiled header that the other libraries reuse.
+// attn_pch compiles this file together with the precompiled header, which the other targets reuse.

@@ -1,5 +1,5 @@
-// Headers of MLIR that many of attn's files include, or that are slow to compile. Headers of attn do not belong here: a
-// change of one of them would compile every file again.
+// Headers of MLIR that many of attn's files include, or that are slow to compile. Headers of attn do not belong here,
+// because a change to such a header would recompile every file.
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

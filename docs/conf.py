@@ -10,7 +10,7 @@ extensions = ["myst_parser"]
 include_patterns = ["*.md", "docs/*.md", "benchmark/*.md"]
 root_doc = "README"
 myst_heading_anchors = 4  # links may name headings, as on git hosts
-nitpicky = True  # a broken link is a warning, and scripts/docs makes errors of warnings
+nitpicky = True  # a broken link is a warning, and scripts/docs turns warnings into errors
 smartquotes = False
 html_copy_source = False
 html_use_index = False
@@ -18,7 +18,7 @@ html_theme_options = {"fixed_sidebar": True, "page_width": "1100px", "body_max_w
 
 
 def add_contents(app, page, source):
-    """Appends the contents of the sidebar to the README: the pages that docs/index.md links, under its headings."""
+    """Appends the contents of the sidebar to the README: the pages to which docs/index.md links, under its headings."""
     if page != "README":
         return
     contents = [("All pages", ["docs/index"])]

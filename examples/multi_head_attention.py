@@ -1,9 +1,9 @@
-"""A typical multi-head attention layer. The last line saves it for attn, which needs no other change of the code.
+"""A typical multi-head attention layer. The last line saves it for attn; the code needs no other change.
 
     python multi_head_attention.py NAME [BATCH LENGTH WIDTH HEADS]
 
-writes NAME.pt2 and, to check the compiled code, an input, NAME.x.npy, and the output of the module
-for this input in float64, NAME.out.npy. Needs torch and numpy.
+writes NAME.pt2 and, to check the compiled code, an input, NAME.x.npy, and the output that the module
+computes for this input in float64, NAME.out.npy. Needs torch and numpy.
 """
 import sys
 

@@ -2,8 +2,9 @@
 
 The script runs in the folder that prepare.py made.
 
-Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s, the share of the measured peak of
-wgmma or mma.sync, and the TFLOP/s of PyTorch's attention with each of its fused back ends if PyTorch is installed.
+Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s and the share of the measured peak
+of wgmma or mma.sync. If PyTorch is installed, they also print the TFLOP/s of PyTorch's attention with each of its fused
+back ends.
 """
 import concurrent.futures
 import json
@@ -60,7 +61,7 @@ def flops(row):
 
 
 def torch_rates(row):
-    """TFLOP/s of PyTorch by back end."""
+    """The TFLOP/s of PyTorch's attention with each back end; empty if PyTorch is not installed."""
     try:
         import torch
         from torch.nn.attention import SDPBackend, sdpa_kernel

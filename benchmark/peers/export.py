@@ -18,7 +18,7 @@ import rows
 
 
 class ExpandedMask(torch.nn.Module):
-    """ONNX Runtime's op Attention does not broadcast a mask over queries."""
+    """Expands the mask over the queries, because ONNX Runtime's op Attention does not broadcast it."""
 
     def __init__(self, module):
         super().__init__()

@@ -2,7 +2,7 @@
 
 
 def hugging_face(kind, **sizes):
-    """The model without a head, and one sequence of 128 tokens."""
+    """Returns a function that makes the model without a head, and one sequence of 128 tokens."""
 
     def make():
         import torch

@@ -2,8 +2,8 @@
 
     report.py results.json [--table FILE.md] [--plot FILE.svg] [--readme README.md]
 
-writes the files that the options name: the table, the plot, and the part of README.md between the two comments MARKERS.
-Without options it writes table.md and speed.svg beside results.json. Needs no package.
+writes the files that the options name: the table, the plot, and the part of README.md between the two comments in
+MARKERS. Without options it writes table.md and speed.svg beside results.json. Needs no package.
 """
 
 import argparse
@@ -21,7 +21,7 @@ COLORS = {"pytorch": "#d55e00", "torch.compile": "#e69f00", "flex_attention": "#
 
 
 def find_peers(results):
-    """The peers that some row has, in the order of TITLES."""
+    """The peers that have a result in some row, in the order of TITLES."""
     found = {result["runtime"] for row in results["rows"] for result in row["results"]}
     return [peer for peer in TITLES if peer in found and peer != "attn"]
 
@@ -44,8 +44,8 @@ def name_threads(threads):
 
 def make_table(results):
     peers = find_peers(results)
-    lines = ["The column attn has milliseconds. The others have the time relative to attn's: above 1, attn is faster. "
-             f"{describe(results)}."]
+    lines = ["The column attn has milliseconds. The other columns have the time relative to attn's: "
+             f"above 1, attn is faster. {describe(results)}."]
     failures = []
     for threads in sorted({row["threads"] for row in results["rows"]}):
         head = [f"{name_threads(threads)}, float32", "attn, ms", *map(TITLES.get, peers)]
@@ -67,7 +67,7 @@ def make_table(results):
     return "\n".join(lines) + "\n"
 
 
-END = 5  # the axis of the plot ends at 2**END at the latest
+END = 5  # the axis of the plot ends at 2**END or before
 STYLE = """  text { font-family: sans-serif; font-size: 13px; fill: #1a1a1a }
   .number { text-anchor: middle; font-size: 11px } .title { font-weight: bold; text-anchor: middle }
   .grid { stroke: #dddddd } .attn { stroke: #1a1a1a; stroke-width: 1.5 }"""

@@ -16,7 +16,7 @@ WINDOW = 64  # the largest distance of a query from the keys that it attends to
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
-    """softmax(Q K^T / sqrt(size) + mask) V, of inputs (batch, heads, length, size)."""
+    """softmax(Q K^T / sqrt(size) + mask) V, for inputs of shape (batch, heads, length, size)."""
 
     title: str
     batch: int
@@ -39,7 +39,7 @@ class Attention:
         return arrays
 
     def kept(self, lengths=None):
-        """The keys that a query attends to, as booleans of a shape like (batch, heads, queries, keys); None for all."""
+        """Booleans that broadcast to (batch, heads, queries, keys), true for kept pairs; None if all pairs are kept."""
         import numpy as np
 
         q, k = np.arange(self.queries)[:, None], np.arange(self.keys)
@@ -47,7 +47,7 @@ class Attention:
                 "padding": lambda: k < lengths[:, None, None, None]}[self.mask]()
 
     def build(self):
-        """The module, as PyTorch computes it best, and its inputs. With padding, the fourth input is `kept`."""
+        """The module, in its fastest form for PyTorch, and its inputs. With padding, the fourth input is `kept`."""
         import torch
         from torch.nn.functional import scaled_dot_product_attention
 

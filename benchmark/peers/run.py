@@ -25,7 +25,7 @@ from runtimes import RUNTIMES
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build/release"
-ROUNDS = 3  # how often attn and a peer are timed in turn; in turn, because the speed of a machine drifts
+ROUNDS = 3  # attn and a peer are timed this often, in turn, because the speed of a machine drifts
 
 
 def environment(folder, threads):
@@ -71,7 +71,7 @@ class Worker:
 
 
 def compare(attn, peer, seconds):
-    """Times both in turn. Returns the times of attn, those of the peer, and the peer's times relative to attn's."""
+    """Times attn and the peer in turn. Returns attn's times, the peer's times, and their ratios to attn's."""
     attn_times, times = [attn.time(seconds)], []
     for _ in range(ROUNDS):
         times.append(peer.time(seconds))
@@ -136,7 +136,7 @@ def main():
                         help="rows whose name matches; by default no whole models")
     parser.add_argument("--peers", default="", help="peers whose name matches; by default all")
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--seconds", type=float, default=1, help="the time for calls of a peer in a row")
+    parser.add_argument("--seconds", type=float, default=1, help="how long each peer is timed in each row")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     cpus = sorted(os.sched_getaffinity(0))

@@ -1,8 +1,8 @@
 """The runtimes that are measured.
 
-Each function run_... takes (row, folder, threads), where export.py filled `folder`. It returns a function without
-arguments, which is the call to measure; a function that makes a NumPy array of the call's result; and a dictionary of
-notes for the results. RUNTIMES has the name of each runtime, and the rows that it can run.
+Each function run_... takes (row, folder, threads); export.py has written the files in `folder`. It returns a function
+without arguments, which is the call to measure; a function that makes a NumPy array of the call's result; and a
+dictionary of notes for the results. RUNTIMES has the name of each runtime, and the rows that it can run.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ def load_inputs(folder):
 
 
 def run_attn(row, folder, threads):
-    """Calls attn as a user does: attn.compile for modules, attn.attention for masks without an argument in PyTorch."""
+    """Calls attn as a user does: with attn.attention for windows and padding, and with attn.compile for other rows."""
     import attn
     import torch
 
@@ -84,7 +84,7 @@ def check_export(file):
 
 
 def run_onnx(model, inputs, threads):
-    """Runs a model. Inputs are bound once, and results stay in ONNX Runtime's memory, so that calls copy neither."""
+    """Runs a model. Inputs are bound once, and results stay in ONNX Runtime's memory, so calls copy no tensors."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -158,7 +158,7 @@ def run_openvino(row, folder, threads):
 
 def run_openblas(row, folder, threads):
     """The formula in NumPy, op by op, with all scores in memory. The OpenBLAS in NumPy's wheels computes the products
-    with all threads; the ops between use one thread.
+    with all threads; the other ops use one thread.
     """
     q, k, v, *lengths = row.inputs()
     kept = row.kept(*lengths)

@@ -1,9 +1,9 @@
 """Times one runtime in its own process, which run.py starts: worker.py RUNTIME ROW FOLDER CPUS
 
-The process runs on CPUS, such as 0,1, with as many threads. It prints JSON. The first line has the largest error,
-relative to the largest value, and the seconds until the first result or, after a failure, only its reason. Then, for
-each number of seconds that it reads from stdin, it repeats the call for this time, and prints a line with the median
-time in milliseconds.
+The process runs on CPUS, such as 0,1, with one thread for each CPU. It prints JSON. The first line has the largest
+error, relative to the largest value, and the seconds until the first result. After a failure, the first line has only
+the reason. Then, for each number of seconds that it reads from stdin, it repeats the call for this time, and prints a
+line with the median time in milliseconds.
 """
 
 import json

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
 
   attn_library *library = NULL;
   attn_function *attend = NULL;
-  // Each function returns 0, or an error status; after an error nothing was written.
+  // Each function returns 0 or the status of an error. A call that fails writes no result.
   int failed = attn_library_from_query(attn_query_attention, &library) ||
                attn_function_create(library, "attend", NULL, &attend) ||
                attention_attend(attend, length, q, k, v, out, NULL);

@@ -29,7 +29,7 @@ static int64_t findBest(const float *scores) {
   return std::max_element(scores, scores + kVocabulary) - scores;
 }
 
-/// For each token, computes the scores of the next token; one call computes all of them.
+/// Computes the scores of the next token after each token, with one call for all tokens.
 static Tensor computeWhole(const std::vector<int64_t> &tokens, int64_t count) {
   rt::Library library = rt::openLibrary(attn_query_whole);
   rt::Function forward = rt::createFunction(library, "forward");

@@ -5,9 +5,9 @@
 //   gpu-app X.npy OUT.npy LAYER.so
 //
 // Calls the first function of the library on the first GPU with X, and prints the largest difference between the output
-// and OUT. Reads the weights from the .safetensors file beside the library. The program owns the context, the stream and
-// the memory, and creates them with CUDA's driver API. If cuda.h is not installed, the program declares the functions
-// that it uses.
+// and OUT. Reads the weights from the .safetensors file beside the library. The program owns the context, the stream
+// and the memory, and creates them with CUDA's driver API. If cuda.h is not installed, the program declares the
+// functions that it uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ static void check(CUresult result) {
   }
 }
 
-/// A tensor in GPU memory, with the shape of `tensor`. Programs keep such memory from call to call.
+/// Allocates a tensor in GPU memory, with the shape of `tensor`. A program with many calls should reuse this memory.
 static DLTensor onDevice(Tensor &tensor) {
   CUdeviceptr memory;
   check(cuMemAlloc(&memory, tensor.data.size() * sizeof(float)));

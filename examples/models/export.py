@@ -2,7 +2,7 @@
 
     python export.py FOLDER
 
-writes FOLDER/NAME.pt2 for each model below. To check the compiled code, it also writes an input, NAME.x.npy, and its
+writes FOLDER/NAME.pt2 for each model below. To check the compiled code, it also writes an input, NAME.x.npy, and the
 output in float64, NAME.out.npy. docs/models.md says what each model shows. Needs torch, transformers, timm and numpy.
 """
 import re
@@ -58,14 +58,14 @@ class LlamaStep(Llama):
         return self.run(token, position, attention_mask=mask[None, None, None], past_key_values=self)
 
     def update(self, key, value, layer_idx):
-        """Called by the layer with the key and value of the token; returns the keys and values for its attention."""
+        """The layer calls this method with the key and value of the token. Returns the keys and values to attend to."""
         self.keys.index_copy_(2, self.position, key)
         self.values.index_copy_(2, self.position, value)
         return self.keys, self.values
 
 
 class T5Layer(nn.Module):
-    """The first layer of an encoder. It computes the relative position bias of all layers, but does not return it."""
+    """The first layer of an encoder, which computes the relative position bias. The bias is not a result."""
 
     def __init__(self):
         super().__init__()
@@ -86,7 +86,7 @@ def vit():
 
 
 def swin():
-    """Windows of 4 x 4, shifted by 2 x 2."""
+    """Makes a block whose windows of 4 x 4 patches are shifted by 2 x 2."""
     return SwinTransformerBlock(WIDTH, input_resolution=(8, 8), num_heads=2, window_size=4, shift_size=2, mlp_ratio=2)
 
 
@@ -105,7 +105,9 @@ MODELS = {  # a function that makes the module, example arguments, and the sizes
 
 
 def build(make):
-    """Makes the module. Large weights make attention uneven. No gain is 1 and no bias 0, so that each matters."""
+    """Makes the module. Large weights make the probabilities of a query differ. No gain is 1 and no bias is 0, so that
+    an error in any of them changes the result.
+    """
     torch.manual_seed(1)
     module = make().eval().requires_grad_(False)
     for parameter in module.parameters():
@@ -117,7 +119,7 @@ def build(make):
 
 
 def keep_source_lines(program):
-    """Reduces the stack trace of each op to its file and line in the model, without the folders of this machine."""
+    """Reduces the stack trace of each op to its file and line in the model, without the names of folders."""
     for graph in program.graph_module.modules():
         for node in graph.graph.nodes:
             frames = re.findall(r'File ".*', node.meta.pop("stack_trace", ""))

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Calls the layer a thousand times, and prints the ISA level of its code, a checksum of the result, and the median time of
-// a call. The weights are in the program.
+// Calls the layer a thousand times, and prints the ISA level of its code, a checksum of the result, and the median time
+// of a call. The program contains the weights.
 //
 //===----------------------------------------------------------------------===//
 

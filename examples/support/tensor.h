@@ -28,7 +28,7 @@ struct Tensor {
     return product;
   }
 
-  /// A view for the runtime. It points into this tensor.
+  /// Returns a view of this tensor for the runtime. The view points to the tensor's data and shape.
   DLTensor view() {
     return {data.data(),
             {kDLCPU, 0},
@@ -52,10 +52,10 @@ inline Tensor readElements(std::ifstream &file, std::vector<int64_t> shape,
   return tensor;
 }
 
-/// The largest difference, or NaN if a difference is NaN.
+/// Returns the largest difference, or NaN if a difference is NaN.
 inline double maxError(const Tensor &got, const Tensor &expected) {
   if (got.shape != expected.shape)
-    throw std::runtime_error("expected an output of the shape of the reference, got another");
+    throw std::runtime_error("expected an output with the shape of the reference, got another shape");
   double worst = 0;
   for (size_t i = 0; i < got.data.size(); ++i) {
     double error = std::fabs(double(got.data[i]) - expected.data[i]);
