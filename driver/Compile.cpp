@@ -70,8 +70,7 @@ private:
   static MLIRContext::Threading threading() { return MLIRContext::Threading::DISABLED; }
 
   llvm::Error load();
-  /// Checks, as far as possible, that the module has the form of the output of stage
-  /// `options.from`.
+  /// Checks that the levels, plans and types of the module can be those of the output of stage `options.from`.
   LogicalResult verifyResumable(ModuleOp module);
   llvm::Error runStages();
   /// Runs the lint rules that read the output of `stage`.
@@ -236,7 +235,7 @@ static ArrayAttr predictionsOf(AttentionOp op) {
   return builder.getArrayAttr(predictions);
 }
 
-/// Describes in a few words the op that computes `value`. Skips views and changes of layout.
+/// Returns where `value` comes from, such as "a product" or "a weight". Skips views and changes of layout.
 static std::string originOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
@@ -405,7 +404,7 @@ void Compilation::report() {
   };
   llvm::json::Array levels;
   for (ModuleOp level : module.getOps<ModuleOp>()) {
-    // An edited file may lack the name.
+    // An edited file may lack the name of the level.
     StringRef name = level.getSymName().value_or("unknown level");
     llvm::json::Array functions;
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The compilation that attnc and attn-run share: import or resume, run the stages, dump them,
-// report, emit.
+// The compilation that attnc and attn-run share. It imports a model or reads the file of a stage, runs and dumps the
+// stages, makes the report, and writes the output.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,13 @@
 
 namespace attn {
 
-/// Version of the JSON report. It stays the same if a field is added, and changes if a field is
-/// removed or changes its meaning.
+/// The version of the JSON report. It stays the same if a field is added, and changes if a field is removed or changes
+/// its meaning.
 constexpr int kReportVersion = 1;
 
 struct CompileOptions {
   std::string input;
-  std::string output;                        ///< its suffix selects the kind of output; empty to write none
+  std::string output;                        ///< a file whose suffix selects its kind; empty to write none
   llvm::SmallVector<const Target *> targets; ///< best first
   PipelineOptions pipeline;
   std::string dumpStages; ///< folder for one file per stage, or empty
@@ -40,8 +40,8 @@ struct CompileOptions {
   bool cubin = false;        ///< add machine code for GPUs
   bool embedWeights = false; ///< store weights in the library, not in a file beside it
   Sanitizer sanitizer = Sanitizer::None;
-  /// Called with the text of the module after each stage except import, also after the stage that wrote `input`. All
-  /// calls come before the output is written.
+  /// Called with the text of the module after each stage except import. If `input` is the file of a later stage, the
+  /// first call is for that stage. All calls come before the output is written.
   std::function<llvm::Error(llvm::StringRef stage, llvm::StringRef text)> onStage;
 };
 

@@ -115,8 +115,8 @@ static ReferenceTensor constant(DenseElementsAttr attribute) {
   return result;
 }
 
-/// Returns, for each loop of `map`, a projected permutation, how far the position in `tensor` advances if the loop
-/// advances by one.
+/// For each loop of `map`, which is a projected permutation, returns how far the position in `tensor` advances if the
+/// loop advances by one.
 static SmallVector<int64_t> stepsOf(AffineMap map, const ReferenceTensor &tensor) {
   SmallVector<int64_t> steps(map.getNumDims());
   int64_t step = 1;
@@ -127,7 +127,7 @@ static SmallVector<int64_t> stepsOf(AffineMap map, const ReferenceTensor &tensor
 }
 
 /// Adds the products of elements of two tensors to `out`. Products take most of the time of a model, so it would be too
-/// slow to run the body of the op for each of them.
+/// slow to run the body of the op for each product.
 static void addProducts(ArrayRef<AffineMap> maps, ArrayRef<int64_t> sizes, const ReferenceTensor &a,
                         const ReferenceTensor &b, ReferenceTensor &out) {
   SmallVector<int64_t> ofA = stepsOf(maps[0], a), ofB = stepsOf(maps[1], b),
@@ -268,7 +268,7 @@ static SmallVector<int64_t> collapse(ArrayRef<int64_t> shape,
 }
 
 //===----------------------------------------------------------------------===//
-// Control
+// Control flow
 //===----------------------------------------------------------------------===//
 
 LogicalResult Interpreter::loop(scf::ForOp op) {

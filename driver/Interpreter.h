@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Interprets a module of any stage whose values are tensors, from `import` to `tile`. Ops of attn are computed by their
-// references (dialect/Reference.h), and ops of upstream dialects by simple loops over doubles. From stage `plan` on,
-// the function `<entry>.pack` packs the weights, as at run time, and the code of the first ISA level is interpreted.
+// Interprets a module of a stage from `import` to `tile`. In these stages, values are tensors. Ops of attn are computed
+// by their references (dialect/Reference.h), and ops of upstream dialects by simple loops over doubles. From stage
+// `plan` on, the function `<entry>.pack` packs the weights, as at run time, and the code of the first ISA level is
+// interpreted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +23,9 @@ namespace attn {
 /// function of the first level.
 mlir::func::FuncOp findEntry(mlir::ModuleOp module, llvm::StringRef entry);
 
-/// Computes the results of the function `entry` of `module` from the inputs in order and the weights by name. Elements
-/// that no op has written are NaN. Emits an error and fails if an input or a weight is missing or has other sizes, or
-/// if the interpreter does not support an op.
+/// Computes the results of the function `entry` of `module` from the inputs, in the order of the arguments, and the
+/// weights, by name. Elements that no op has written are NaN. Emits an error and fails if an input or a weight is
+/// missing or has wrong sizes, or if the interpreter does not support an op.
 ReferenceResults interpret(mlir::ModuleOp module, llvm::StringRef entry,
                            llvm::ArrayRef<ReferenceTensor> inputs,
                            const llvm::StringMap<ReferenceTensor> &weights = {});

@@ -101,7 +101,7 @@ SkippedShare attn::getSkippedShare(AttentionOp op) {
   if (!mask || computesWholeRows(plan))
     return {0, false};
   SmallVector<KeptSet> kept = mask.kept(numBatch);
-  // Lengths and packed masks are known at the call.
+  // Lengths and packed masks are known only at the call.
   bool mayGrow = llvm::any_of(kept, [&](const KeptSet &set) {
     return !set.symbols.empty() || llvm::any_of(set.tests, [&](DenseTest test) {
       return findWordOfKey(op.getCaptureMap(test.capture)).has_value();
@@ -121,7 +121,7 @@ SkippedShare attn::getSkippedShare(AttentionOp op) {
   if (ShapedType::isDynamic(tiles.queries) || ShapedType::isDynamic(tiles.keys) ||
       tiles.queries / plan.getQ() > kMost)
     return {0, true};
-  // If the bounds depend on a batch dimension, the share is not known.
+  // If the bounds depend on a batch dimension, batch coordinates can have different shares.
   if (llvm::any_of(llvm::seq(numBatch), [&](unsigned i) { return bounds.isFunctionOf(i); }))
     return {0, true};
   tiles.rows = rowsOf(plan, mask, SmallVector<int64_t>(numBatch, 0), tiles.queries, tiles.keys,
@@ -253,7 +253,7 @@ static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, fu
   terminator->setOperands(results);
   function.setResAttrsAttr(nullptr);
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    function.removeArgAttr(i, AttnDialect::kInOutAttr); // refers to a result that is gone
+    function.removeArgAttr(i, AttnDialect::kInOutAttr); // refers to a result that was removed
   function.setFunctionType(FunctionType::get(&planned.context, function.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
 

@@ -24,7 +24,8 @@ struct MaskTiles {
   /// full tiles, for which the mask is not tested.
   struct Row {
     int64_t lo, fullLo, fullHi, hi;
-    /// The numbers of full tiles, of computed tiles and of all tiles. Each part of the keys begins with a new tile.
+    /// The numbers of full tiles, of computed tiles and of all tiles. In the schedule decode, each part of the keys
+    /// begins with a new tile.
     int64_t full, run, all;
   };
   struct Counts {
@@ -34,7 +35,7 @@ struct MaskTiles {
   std::string source; ///< "file:line"
   std::string schedule;
   std::string mask;  ///< the text of the attribute, or "none"
-  std::string batch; ///< the coordinate, if the mask depends on it
+  std::string batch; ///< the batch coordinate, if the mask depends on it
   /// Which values are known only at the call, and how the picture shows them. Empty if all are known.
   std::string note;
   int64_t queries, keys, queryTile, keyTile;
@@ -47,8 +48,8 @@ struct MaskTiles {
   Counts count() const;
 };
 
-/// The share of its tiles that an attention with a plan skips in every call, and whether a call may skip more,
-/// depending on the sizes or elements that are passed.
+/// The share of the tiles of an attention that every call skips, and whether a call may skip more, depending on its
+/// inputs. The attention must have a plan.
 struct SkippedShare {
   double least;
   bool mayGrow;

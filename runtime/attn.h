@@ -3,19 +3,18 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A function is immutable code for one ISA level ("level" below): a set of CPU instructions, such
-// as x86-64-v3. Weights are packed once, can be shared by calls and are replaced as a whole. A call
-// passes everything else. Any number of threads may use an object at the same time. Objects may be
-// released in any order.
+// as x86-64-v3. Weights are packed once, can be shared by calls and are replaced as a whole. Everything else is an
+// argument of the call. Any number of threads may use an object at the same time. Objects may be released in any order.
 //
 //   attn_library_load("layer.so", &library);
 //   attn_function_create(library, "forward", NULL, &forward);
 //   attn_weights_load(forward, "layer.safetensors", &weights);
 //   attn_call(forward, weights, inputs, 2, outputs, 1, NULL);
 //
-// A function that can fail returns a status. After an error nothing was written, unless the
-// launch of a kernel on a GPU failed. attn_last_error() says what was expected and what was given.
-// A struct that starts with `size` may get more fields at its end in later versions: set `size` to
-// its sizeof and all other fields to zero, which is the default of every field.
+// Each C function below that can fail returns a status. After an error, no output was written, unless the launch of a
+// kernel on a GPU failed. attn_last_error() says what was expected and what was given.
+// A struct that starts with `size` may get more fields at its end in later versions: set `size` to the sizeof of the
+// struct, and the fields that you do not use to zero, the default of every field.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,26 +85,26 @@ typedef enum attn_status {
   ATTN_ERROR_LEVEL = 5,      ///< a level that the library lacks or that this CPU cannot run
   ATTN_ERROR_COUNT = 6,      ///< too few or too many inputs, outputs or weights
   ATTN_ERROR_NULL = 7,       ///< a null tensor, shape or data
-  ATTN_ERROR_DEVICE = 8,     ///< a tensor or a context on another device than the function's
+  ATTN_ERROR_DEVICE = 8,     ///< a tensor or a context on a device other than that of the function
   ATTN_ERROR_DTYPE = 9,      ///< a wrong element type, or more than one lane
   ATTN_ERROR_RANK = 10,      ///< a wrong number of dimensions
-  ATTN_ERROR_SHAPE = 11,     ///< a size that is wrong, out of range, or not equal to another
+  ATTN_ERROR_SHAPE = 11,     ///< a size that is wrong, out of range, or contradicts another size
   ATTN_ERROR_STRIDE = 12,    ///< not compact row-major
   ATTN_ERROR_ALIGNMENT = 13, ///< data not aligned to its element size
   ATTN_ERROR_OVERLAP = 14,   ///< a written tensor or the workspace overlaps another argument
   ATTN_ERROR_VALUE = 15,     ///< an element out of range, such as a length beyond the sequence
   ATTN_ERROR_WEIGHTS = 16,   ///< weights absent, unexpected, or packed for other code
   ATTN_ERROR_WORKSPACE = 17, ///< workspace too small, misaligned, or beyond 2^63 bytes
-  ATTN_ERROR_FILE = 18,      ///< a file that cannot be read or written, or has a wrong content
+  ATTN_ERROR_FILE = 18,      ///< a file that cannot be read or written, or has wrong contents
   ATTN_ERROR_DRIVER = 19     ///< the GPU driver is missing or returned an error
 } attn_status;
 
 /// The message of the last error on this thread, such as "forward: argument 'x' expected rank 3,
-/// got 2". Valid until the next error on this thread. "" before the first error.
+/// got 2". It is valid until the next error on this thread, and "" before the first error.
 ATTN_API const char *attn_last_error(void);
 
-/// Called at each error, on the thread where the error happened. `user_data` is the one in the
-/// attn_call_options, and null outside attn_call.
+/// Called at each error, on the thread where the error happened. `user_data` is that of the attn_call_options; outside
+/// attn_call, it is null.
 typedef void (*attn_error_fn)(attn_status status, const char *message, void *user_data);
 
 /// Sets the error handler of the process. Null, the default, means no handler.
@@ -116,8 +115,8 @@ ATTN_API const char *attn_version(void);
 
 //===-- Memory ------------------------------------------------------------===//
 
-/// The functions with which the runtime allocates objects, packed weights, and the workspace of a
-/// call on a CPU that passes none. Any thread may call them.
+/// The functions with which the runtime allocates objects, packed weights, and, if a call on a CPU passes no workspace,
+/// its workspace. Any thread may call them.
 typedef struct attn_allocator {
   size_t size;
   /// Returns `bytes` > 0 bytes aligned to `alignment`, a power of two, or null if out of memory.
@@ -173,7 +172,7 @@ ATTN_API attn_status attn_function_create(attn_library *library, const char *nam
                                           const attn_function_options *options,
                                           attn_function **function);
 
-/// Must not be called while a call uses the function.
+/// Releases the function. No call may use the function meanwhile.
 ATTN_API void attn_function_release(attn_function *function);
 
 ATTN_API const char *attn_function_name(const attn_function *function);
@@ -188,8 +187,8 @@ ATTN_API const char *attn_function_workspace_formula(const attn_function *functi
 
 ATTN_API int32_t attn_function_num_levels(const attn_function *function);
 
-/// The levels that the library contains, best first. Returns null if `index` is not in
-/// [0, attn_function_num_levels).
+/// The name of a level that the library contains; index 0 is the best level. Returns null if `index` is not in [0,
+/// attn_function_num_levels).
 ATTN_API const char *attn_function_level_name(const attn_function *function, int32_t index);
 
 /// A size in elements. A symbol names a size that is known only at the call; dimensions with the
@@ -233,8 +232,8 @@ ATTN_API attn_status attn_function_symbol(const attn_function *function, int32_t
 //===-- Weights -----------------------------------------------------------===//
 
 /// Packs the named tensors for the level of `function`. The tensors may come in any order, and the
-/// caller may free them afterwards. They must be compact row-major CPU tensors of the dtypes and
-/// shapes of the weights: every weight of the function exactly once, and no others.
+/// caller may free them afterwards. They must be compact row-major CPU tensors of the dtypes and shapes of the weights.
+/// Each weight of the function must occur exactly once, and no other tensor may occur.
 ATTN_API attn_status attn_weights_create(const attn_function *function, const char *const *names,
                                          const DLTensor *const *tensors, int32_t count,
                                          attn_weights **weights);
@@ -271,13 +270,13 @@ ATTN_API attn_status attn_weights_describe(const attn_weights *weights, attn_wei
 /// Exchanges the contents of the two handles. Other threads may call functions with `weights`
 /// meanwhile: each call uses either the old or the new weights from its start to its end, and a
 /// call that begins after the return uses the new weights. The function returns when no call uses
-/// the old weights any more; `other` then holds them. Nobody may use `other` meanwhile. Both handles
-/// must hold weights packed for the same function and level. Do not swap inside a task or an error
-/// handler, which run inside a call. Do not swap in a child of fork() either, if another thread of the
-/// parent was in a call or a swap at the fork.
+/// the old weights any more; `other` then holds them. No thread may use `other` meanwhile. Both handles must hold
+/// weights packed for the same function and level. Do not swap inside a task or an error handler, which run inside a
+/// call. Do not swap in a child of fork() either, if another thread of the parent was in a call or a swap when the
+/// parent forked.
 ATTN_API attn_status attn_weights_swap(attn_weights *weights, attn_weights *other);
 
-/// Must not be called while a call uses the weights.
+/// Releases the weights. No call may use the weights meanwhile.
 ATTN_API void attn_weights_release(attn_weights *weights);
 
 //===-- Threads -----------------------------------------------------------===//
@@ -285,10 +284,9 @@ ATTN_API void attn_weights_release(attn_weights *weights);
 /// One unit of parallel work: `index` in [0, count), `worker` in [0, workers).
 typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 
-/// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
-/// returns when all are done. Two tasks that run at the same time have different workers. Tasks of
-/// neighbouring indices share data: a loop is fastest if each worker gets a contiguous range of
-/// indices, the same range in every loop.
+/// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel; returns when all tasks
+/// are done. Two tasks that run at the same time have different workers. Tasks of neighbouring indices share data: a
+/// loop is fastest if each worker gets a contiguous range of indices, the same range in every loop.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
 /// Creates a pool of worker threads. `workers` counts the calling thread; 0 means the number of
@@ -297,17 +295,17 @@ typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *contex
 /// fork() starts its own workers at its first loop, unless it was forked inside a task.
 ATTN_API attn_status attn_pool_create(int64_t workers, attn_pool **pool);
 
-/// Must not be called while a loop runs.
+/// Releases the pool. No loop may run in the pool meanwhile.
 ATTN_API void attn_pool_release(attn_pool *pool);
 ATTN_API int64_t attn_pool_workers(const attn_pool *pool);
 
-/// An attn_parallel_for_fn; `pool` is an attn_pool. If the pool already runs a loop, started by
-/// another thread or around the calling task, the new loop runs on the calling thread.
+/// An attn_parallel_for_fn; `pool` is an attn_pool. If the pool already runs a loop, which another thread started or to
+/// which the calling task belongs, the new loop runs on the calling thread.
 ATTN_API void attn_pool_parallel_for(void *pool, attn_task_fn task, void *context, int64_t count);
 
 //===-- Calls -------------------------------------------------------------===//
 
-/// Filled by a call that succeeds.
+/// The statistics of a call, which fills them if it succeeds.
 typedef struct attn_statistics {
   size_t size;
   int64_t nanoseconds;     ///< from entry to return
@@ -340,8 +338,8 @@ typedef struct attn_call_options {
 
 /// Runs the function. Inputs and outputs come in the order of the signature. They are compact row-major tensors in
 /// memory of the function's device, aligned to their element size or, on a GPU, to 16 bytes. An output or an in-out
-/// input must not overlap any other argument. All of this is checked before the first store, unless `skip_checks` is 1.
-/// `weights` must be null if the function has none; `options` may be null.
+/// input must not overlap any other argument. The call checks all of this before it writes to any tensor, unless
+/// `skip_checks` is 1. `weights` must be null if the function has none; `options` may be null.
 ATTN_API attn_status attn_call(attn_function *function, const attn_weights *weights,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                const DLTensor *const *outputs, int32_t num_outputs,

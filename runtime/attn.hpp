@@ -1,4 +1,4 @@
-//===- attn.hpp - attn.h for C++17: owners and exceptions -------*- C++ -*-===//
+//===- attn.hpp - attn.h for C++17: unique pointers, exceptions -*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -8,7 +8,8 @@
 //   rt::Weights weights = rt::loadWeights(layer, "layer.safetensors");
 //   rt::check(layer_forward(layer.get(), weights.get(), x, out, nullptr)); // of layer.h
 //
-// Use attn.h for everything else. If exceptions are disabled, this header has the owners only.
+// Use attn.h for everything else. If exceptions are disabled, this header declares only Library, Function, Weights and
+// Pool.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,7 +82,7 @@ inline Weights loadWeights(const Function &function, const char *path) {
   return Weights(weights);
 }
 
-/// `workers` counts the calling thread; 0 means as many as this process has CPUs.
+/// `workers` counts the calling thread; 0 means the number of CPUs that this process may use.
 inline Pool createPool(int64_t workers = 0) {
   attn_pool *pool;
   check(attn_pool_create(workers, &pool));

@@ -26,8 +26,8 @@ extern "C" {
 /// One unit of parallel work: `index` in [0, count), `worker` in [0, workers).
 typedef void (*attn_task_fn)(void *context, int64_t index, int64_t worker);
 
-/// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel;
-/// returns when all are done. Two tasks that run at the same time have different workers.
+/// Calls task(context, i, worker) once for every i in [0, count), in any order and in parallel; returns when all tasks
+/// are done. Two tasks that run at the same time have different workers.
 typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *context, int64_t count);
 
 /// Starts `count` tasks of kernel number `kernel` of the variant; they run after the tasks of earlier launches.
@@ -35,9 +35,8 @@ typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *contex
 /// the arguments of the tasks, which are copied before the function returns.
 typedef void (*attn_launch_fn)(void *device, int64_t kernel, int64_t count, const void *context);
 
-/// The attention tiles of one worker: tiles of queries by keys whose scores it computed, and tiles
-/// that it skipped because of the mask. The struct fills a cache line, so that workers do not share
-/// a line.
+/// Counts of one worker: the tiles of queries by keys whose scores it computed, and the tiles that it skipped because
+/// of the mask. The struct fills a cache line, so that workers do not share a line.
 typedef struct attn_tile_counts {
   int64_t run, skipped;
   int64_t reserved[6];
@@ -127,17 +126,17 @@ typedef struct attn_tensor_info {
   attn_dim_info bound;
 } attn_tensor_info;
 
-/// A tensor in global memory from which a kernel copies boxes. The context contains the descriptor of the tensor: two
-/// pointers, of which only the second one, to the data, is read, and then 64-bit numbers: the offset, the sizes and the
-/// strides, in elements. A box has `rows` elements in dimension `dim`, 128 bytes in the last dimension, and one element
-/// in the other dimensions. In shared memory the rows of a box lie one after the other, with the 16-byte units of a row
-/// swizzled by 128 bytes.
+/// A tensor in global memory from which a kernel copies boxes. The context contains the memref descriptor of the
+/// tensor: two pointers, and then the offset, the sizes and the strides in elements, as 64-bit numbers. The runtime
+/// reads only the second pointer, which points to the data. A box has `rows` elements in dimension `dim`, 128 bytes in
+/// the last dimension, and one element in the other dimensions. In shared memory, the rows of a box lie one after the
+/// other, and the 16-byte units of a row have the order of 128-byte swizzling (PTX manual).
 typedef struct attn_tensor_map_info {
   int64_t offset; ///< byte offset of the descriptor in the context
   int32_t rank, dim, rows, element_bytes;
 } attn_tensor_map_info;
 
-/// The largest number of dimensions of such a tensor, and of tensor maps of a kernel.
+/// The largest number of dimensions of such a tensor, and the largest number of tensor maps of a kernel.
 #define ATTN_TENSOR_MAP_RANK 5
 #define ATTN_TENSOR_MAPS 32
 
@@ -155,7 +154,7 @@ typedef struct attn_kernel_info {
 /// The code of one function for one ISA level.
 typedef struct attn_variant_info {
   const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
-  /// The features that a machine must have to run the code, by LLVM's names, with one space between them. A runtime
+  /// LLVM's names of the features that a machine must have to run the code, with one space between them. A runtime
   /// refuses code that needs a feature whose name it does not recognise.
   const char *features;
   attn_run_fn run;
@@ -172,7 +171,8 @@ typedef struct attn_variant_info {
   int32_t device_type;
   int32_t num_kernels;
   const attn_kernel_info *kernels;
-  const char *image; ///< of all functions: PTX that ends with a zero, or a fat binary of CUDA
+  /// The kernels of all functions: PTX that ends with a zero, or a fat binary of CUDA.
+  const char *image;
 } attn_variant_info;
 
 typedef struct attn_function_info {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/// Inputs, then outputs.
+/// The arguments of a call: first the inputs, then the outputs.
 typedef struct arguments {
   attnrt_symbols symbols;
   void *data[ATTNRT_MAX_ARGUMENTS];
@@ -103,7 +103,7 @@ static attn_status check_weights(const attn_function *function, const attnrt_pac
 static attn_status check_stream(const attn_function_info *info, const attn_call_options *options) {
   if (options->parallel_for || options->pool || options->workers)
     return attnrt_fail(ATTN_ERROR_USAGE,
-                       "%s: expected no parallel_for, pool or workers for a GPU, got some",
+                       "%s: expected no parallel_for, pool or workers for a GPU, got at least one",
                        info->name);
   return ATTN_OK;
 }
@@ -157,7 +157,7 @@ static attn_status check_workspace(const attn_function_info *info, const argumen
   return ATTN_OK;
 }
 
-/// Wraps parallel_for to count the tasks of each worker.
+/// The pool of counted_for(), which wraps parallel_for to count the tasks of each worker.
 typedef struct counter {
   attn_parallel_for_fn parallel_for;
   void *pool;
@@ -223,7 +223,7 @@ static attn_status run_on_gpu(const attn_function *function, const attnrt_packed
                            .outputs = a->data + function->info->num_inputs,
                            .dims = a->symbols.values,
                            .workspace = options->workspace};
-  statistics->tiles_run = statistics->tiles_skipped = 0; // GPUs do not count them
+  statistics->tiles_run = statistics->tiles_skipped = 0; // GPUs do not count tiles
   return attnrt_cuda_run(function, weights, options, size->total, &call);
 }
 
@@ -233,7 +233,7 @@ static int64_t now(void) {
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/// Does all checks of a call. Fills the rest of `options`, the arguments and the workspace size.
+/// Makes all checks of a call. Sets the defaults of `options`, and fills `a` and `size`.
 static attn_status prepare(const attn_function *function, const attnrt_packed *weights,
                            const DLTensor *const *inputs, int32_t num_inputs,
                            const DLTensor *const *outputs, int32_t num_outputs,

@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// No function here trusts a tensor or writes to it. Shapes are checked first, because they need no
-// data: queries check nothing else. A message reads "forward: argument 'x' expected rank 3, got 2".
+// No function here trusts a tensor or writes to it. Shapes are checked first, because these checks need no data.
+// Queries, such as attn_output_shape(), check nothing else. A message reads "forward: argument 'x' expected rank 3, got
+// 2".
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,7 @@ typedef struct dtype_name {
   char text[24];
 } dtype_name;
 
-/// Gives a name such as "float32".
+/// Returns a name such as "float32".
 static dtype_name name_dtype(unsigned code, unsigned bits) {
   static const char *const kinds[] = {"int",    "uint",    "float", "handle",
                                       "bfloat", "complex", "bool"};

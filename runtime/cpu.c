@@ -22,8 +22,8 @@
 /// The CPUID registers that contain the bits of features.
 enum { LEAF1_ECX, LEAF7_EBX, LEAF7_ECX, LEAF7_EDX, LEAF7_1_EAX, EXTENDED_ECX, NUM_REGISTERS };
 
-/// A feature by its name in LLVM: a bit of a CPUID register, the register state that the operating system must save
-/// (XCR0), and the state that a process must request from Linux before its use, or 0 for none.
+/// A feature of a CPU: its name in LLVM, its bit in a CPUID register, the register states that the operating system
+/// must save (bits of XCR0), and the state that a process must request from Linux before it uses the feature, or 0.
 typedef struct feature {
   const char *name;
   int cpuid, bit;
@@ -31,9 +31,9 @@ typedef struct feature {
   int requested;
 } feature;
 
-/// Register states as bits of XCR0. AVX: the SSE and AVX registers. AVX512: these, the mask registers, the upper halves
+/// Register states as bits of XCR0. AVX: the SSE and AVX registers. AVX512: also the mask registers, the upper halves
 /// of ZMM0 to 15, and ZMM16 to 31. TILES: the SSE and AVX registers, and the configuration and the data of tiles.
-/// TILE_DATA: the number of the bit of the data of tiles.
+/// TILE_DATA: the number of the bit for the data of tiles.
 enum { AVX = 0x6, AVX512 = 0xe6, TILES = 0x60006, TILE_DATA = 18 };
 
 static const feature features[] = {
@@ -94,7 +94,7 @@ static bool has(const feature *wanted) {
 
 #include <sys/auxv.h>
 
-/// A feature by its name in LLVM: a bit of AT_HWCAP or AT_HWCAP2.
+/// A feature of a CPU: its name in LLVM, and its bit in AT_HWCAP or AT_HWCAP2.
 typedef struct feature {
   const char *name;
   unsigned long type;
@@ -127,8 +127,8 @@ const char *attnrt_cpu_lacks(const char *names, size_t *length) {
   return NULL;
 }
 
-/// The number of CPUs, rounded up, whose time the control groups of this process grant it (cgroup
-/// version 2). INT64_MAX means unlimited.
+/// The number of CPUs, rounded up, to which control groups (cgroup version 2) limit the CPU time of this process.
+/// INT64_MAX means no limit.
 static int64_t quota(void) {
   static const char root[] = "/sys/fs/cgroup";
   char group[PATH_MAX - 64], path[PATH_MAX];

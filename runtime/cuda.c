@@ -127,7 +127,7 @@ attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant
     error = cu.attribute(&minor, CU_CAPABILITY_MINOR, device);
   if (error)
     return fail(info, "describe the device", error);
-  // The feature is "sm_80" or "sm_90a": code with a letter runs on GPUs of this capability only.
+  // The feature is "sm_80" or "sm_90a". If it ends in a letter, the code runs on GPUs of this capability only.
   char *end;
   long needed = strtol(variant->features + strcspn(variant->features, "0123456789"), &end, 10),
        capability = 10 * major + minor;
@@ -188,7 +188,7 @@ static const char range_check_ptx[] =
     "shl.b64 %rd6, %rd5, 3;\n"
     "add.s64 %rd6, %rd1, %rd6;\n"
     "ld.global.b64 %rd7, [%rd6];\n"
-    "$compare:\n" // as unsigned numbers, those below 0 are greater than the bound
+    "$compare:\n" // as unsigned numbers, negative values are above the bound
     "setp.le.u64 %p3, %rd7, %rd3;\n"
     "@%p3 bra $end;\n"
     "red.global.or.b32 [%rd4], %r1;\n"
@@ -284,7 +284,7 @@ static failure load_kernels(const attn_variant_info *variant, attnrt_loaded *ent
   return (failure){NULL, 0, 0};
 }
 
-/// Loads the code of the function into the current context, if it is not there.
+/// Loads the code of the function into the current context, unless it is already there.
 static attn_status load(const attn_function *function, void *context, unsigned long long context_id,
                         attnrt_loaded **loaded) {
   const attn_variant_info *variant = function->variant;
@@ -372,8 +372,8 @@ static attn_status find_weights(const attnrt_packed *given, void *context,
   return report(packed->function, failed);
 }
 
-/// Makes the context of an entry current. Returns false if the owner of the context has destroyed the context, and with
-/// it all modules and memory. The id distinguishes the context from a new context at the same address.
+/// Makes the context of an entry current. Returns false if the application has destroyed the context, and with it all
+/// modules and memory. The id distinguishes the context from a new context at the same address.
 static bool enter(void *context, unsigned long long context_id) {
   unsigned long long id;
   return !cu.context_id(context, &id) && id == context_id && !cu.push(context);
@@ -411,7 +411,7 @@ static int64_t size_of(const attn_dim_info *dim, const int64_t *symbols) {
   return dim->symbol < 0 ? dim->size : symbols[dim->symbol];
 }
 
-/// The state with which a call launches kernels.
+/// The state of a call that launches kernels.
 typedef struct launches {
   const attn_function *function;
   attnrt_loaded *loaded;
@@ -419,8 +419,8 @@ typedef struct launches {
   attn_status status; ///< status of the first launch that failed
 } launches;
 
-/// Encodes the map of the tensor whose descriptor is in the context, unless `cached` is its map already. The
-/// driver encodes no map for a tensor without elements, and the kernel copies nothing from such a tensor.
+/// Encodes the map of the tensor whose descriptor is in `context`, unless `cached` already holds this map. The driver
+/// encodes no map for a tensor without elements, and the kernel copies nothing from such a tensor.
 static cu_result encode(const attn_tensor_map_info *info, const char *context, cached_map *cached) {
   const char *descriptor = context + info->offset;
   const char *address;

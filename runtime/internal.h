@@ -74,7 +74,7 @@ void attnrt_set_user_data(void *user_data);
 /// additional bytes must be zero.
 attn_status attnrt_read(const char *who, const void *given, void *known, size_t known_size);
 
-/// Copies as many fields of `known` as `given` has room for.
+/// Copies as many fields of `known` as `given` has room for, except the size.
 void attnrt_write(void *given, const void *known, size_t known_size);
 
 //===-- library.c ---------------------------------------------------------===//
@@ -91,7 +91,7 @@ int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at
 
 //===-- cuda.c ------------------------------------------------------------===//
 
-/// Finds out whether device `device_id` can run the variant. Fails if there is no driver or no such device.
+/// Sets `runs` to whether device `device_id` can run the variant. Fails if there is no driver or no such device.
 attn_status attnrt_cuda_check(const attn_function_info *info, const attn_variant_info *variant,
                               int device_id, bool *runs);
 
@@ -165,8 +165,8 @@ void attnrt_end_use(attnrt_use use);
 // Limits of a function. They are checked at its creation, so that a call needs no allocation.
 enum { ATTNRT_MAX_ARGUMENTS = 256, ATTNRT_MAX_SYMBOLS = 256 };
 
-/// The values of the symbols, and for each the argument and axis that it came from. The name is
-/// null while the symbol has no value.
+/// The values of the symbols, and the argument and axis from which each symbol got its value. The name is null while
+/// the symbol has no value.
 typedef struct attnrt_symbols {
   int64_t values[ATTNRT_MAX_SYMBOLS];
   struct {
@@ -198,8 +198,8 @@ attn_status attnrt_check_shapes(const attn_function_info *info, const attn_tenso
 /// a condition does not hold.
 attn_status attnrt_compute_symbols(const attn_function_info *info, attnrt_symbols *symbols);
 
-/// Gives all symbols their values, for a query, which reads only the shapes of the inputs. `who` is the name of the
-/// query in messages.
+/// Gives all symbols their values in a query, such as attn_output_shape(), which reads only the shapes of the inputs.
+/// `who` is the name of the query in messages.
 attn_status attnrt_bind_inputs(const char *who, const attn_function *function,
                                const DLTensor *const *inputs, int32_t num_inputs,
                                attnrt_symbols *symbols);
@@ -214,7 +214,7 @@ attn_status attnrt_check_values(const attnrt_argument *argument, const void *dat
 
 bool attnrt_overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes);
 
-/// The size of a dimension under these symbols.
+/// The size of a dimension for these values of the symbols.
 static inline int64_t attnrt_size(const attn_dim_info *dim, const attnrt_symbols *symbols) {
   return dim->symbol < 0 ? dim->size : symbols->values[dim->symbol];
 }

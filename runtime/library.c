@@ -42,8 +42,8 @@ static attn_status open_library(attn_query_fn query, void *handle, const char *w
 }
 
 /// Rejects a pipe, for which dlopen would wait, and a truncated library: dlopen maps the segments
-/// that the header lists, and crashes if the file is shorter. dlopen itself rejects a file that is
-/// no library or cannot be read.
+/// that the header lists, and crashes if the file is shorter. dlopen itself rejects a file that is not a library or
+/// cannot be read.
 static attn_status check_whole(int descriptor, const char *where) {
   struct stat file;
   ElfW(Ehdr) header;
@@ -74,7 +74,7 @@ attn_status attn_library_load(const char *path, attn_library **library) {
   if (!path || !library)
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_library_load: expected a path and a place for the "
                                          "library, got null");
-  // dlopen would search a name without a slash in the folders of the system; "./" prevents that.
+  // dlopen would search the folders of the system for a name without a slash; "./" prevents that.
   char file[PATH_MAX], where[PATH_MAX + 16];
   int length = snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
   if (length >= (int)sizeof file)

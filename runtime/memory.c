@@ -37,8 +37,7 @@ attn_status attn_set_allocator(const attn_allocator *given) {
   if (blocks)
     return attnrt_fail(
         ATTN_ERROR_USAGE,
-        "attn_set_allocator: expected that no object of attn exists, got %lld of its blocks "
-        "of memory in use",
+        "attn_set_allocator: expected 0 blocks of memory in use by objects of attn, got %lld",
         blocks);
   if (!known.allocate) {
     known.allocate = allocate_default;

@@ -5,8 +5,8 @@
 //   struct header, then attn_variant_info.packed_bytes bytes, written by attn_pack_fn
 //
 // A kernel reads the mapped file directly, so processes that map the same file share one copy. The packed numbers need
-// no check, because a kernel is safe with any numbers. The exception is a weight with a bound for its elements, on
-// which the kernel relies. Such weights are neither saved nor mapped.
+// no check, because a kernel is safe with any numbers. The exception is a weight whose elements have a bound, because
+// the kernel relies on the bound. Such weights are neither saved nor mapped.
 //
 //===----------------------------------------------------------------------===//
 

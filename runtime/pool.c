@@ -27,7 +27,7 @@ enum {
   // virtual machine, sleeping and waking took 300 us. During a loop, spinning bridges the time by which
   // one task is longer than another.
   BUSY_SPINS = 100000,
-  // Between loops, spinning bridges the gap between the call of one layer and of the next.
+  // Between loops, spinning bridges the time from the call of one layer to the call of the next layer.
   IDLE_SPINS = 5000,
   // A thread that spins longer yields: it may occupy the core that another thread waits for.
   SPINS_BEFORE_YIELD = 1000,
@@ -69,7 +69,7 @@ struct attn_pool {
   pthread_cond_t opened, finished;
   atomic_int sleepers;
 
-  _Alignas(64) _Atomic(uint64_t) state; ///< apart from the rest, since all workers write it
+  _Alignas(64) _Atomic(uint64_t) state; ///< on its own cache line, as all workers write it
   worker members[];
 };
 
@@ -189,8 +189,7 @@ static void await_workers(attn_pool *pool) {
 }
 
 /// Starts all threads, or fewer if the system fails to create one. A child of fork() calls this
-/// too: it has a copy of the pool, in a state that another thread may have left half changed, and
-/// none of its threads.
+/// too: it has a copy of the pool, in a state that another thread may have left half changed, but none of its threads.
 static void start_threads(attn_pool *pool) {
   pool->forks = atomic_load(&forks);
   pool->threads = 0;
@@ -217,8 +216,8 @@ static void start_threads(attn_pool *pool) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/// Makes the calling thread the owner of the pool, unless another thread of this process is. An
-/// owner in the parent process at the time of a fork does not count.
+/// Makes the calling thread the owner of the pool, unless a thread of this process already is its owner. An owner in
+/// the parent process at the time of a fork does not count.
 static bool acquire(attn_pool *pool) {
   long long self = atomic_load(&forks) + 1, owner = atomic_load(&pool->owner);
   if (owner == self || !atomic_compare_exchange_strong(&pool->owner, &owner, self))

@@ -83,7 +83,7 @@ static attn_status read_escaped_unicode(reader *r, char **out) {
   attn_status status = read_code_unit(r, &code);
   if (status)
     return status;
-  if (code >= 0xd800 && code < 0xe000) { // the first half of a surrogate pair
+  if (code >= 0xd800 && code < 0xe000) { // a surrogate, which must be the first of a pair
     bool pair = code < 0xdc00 && r->end - r->at >= 6 && r->at[0] == '\\' && r->at[1] == 'u';
     if (!pair)
       return malformed(r, "a surrogate pair");

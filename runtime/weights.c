@@ -1,13 +1,12 @@
-//===- weights.c - named tensors, packed once, swapped whole --------------===//
+//===- weights.c - weights that are packed once and swapped as a whole ----===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A handle has two places for packed weights and one atomic word: the index of the current place, and the number of
-// calls that have begun since it became current. A call increments that number and reads the index in one atomic step;
-// when it ends, it increments the count of ended calls of the place. A swap fills the other place and makes it current
-// in one atomic step. This step also returns how many calls began in the old place, and the swap waits until as many
-// have ended.
-// Calls therefore never wait, and a swap waits only for calls that began before it.
+// calls that have begun since this place became current. A call increments that number and reads the index in one
+// atomic step; when it ends, it increments the count of ended calls of the place. A swap fills the other place and
+// makes it current in one atomic step. This step also returns how many calls began in the old place, and the swap waits
+// until as many have ended. Calls therefore never wait, and a swap waits only for calls that began before it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -167,7 +166,7 @@ static attn_status match_names(const attn_function_info *info, const char *const
   return ATTN_OK;
 }
 
-/// Checks the tensors. Gives the first element of each weight and a hash of all.
+/// Checks the tensors. Sets `data` to the first element of each weight, and `hash` to a hash of all weights.
 static attn_status check_tensors(const attn_function_info *info, const DLTensor *const *tensors,
                                  const void **data, uint64_t *hash) {
   attnrt_symbols symbols = {0};

@@ -13,8 +13,8 @@
 
 namespace attn {
 
-/// Runs `manager` on `module` and verifies the result once. To verify after each pass, as attn-opt and the tests of
-/// stages do, would take a third of the time of lowering.
+/// Runs `manager` on `module` and verifies the result once. Verification after each pass, which attn-opt and the tests
+/// of stages do, would take a third of the time of lowering.
 inline mlir::LogicalResult runPasses(mlir::PassManager &manager, mlir::ModuleOp module) {
   manager.enableVerifier(false);
   return mlir::success(mlir::succeeded(manager.run(module)) && mlir::succeeded(verify(module)));

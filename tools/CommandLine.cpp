@@ -138,7 +138,7 @@ void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                                  writeBashCompletion(tool, llvm::outs());
                                exit(0);
                              }));
-  // Without this, a write beyond the limit of file sizes would end the process; now the write fails.
+  // If a write exceeds the limit of file sizes, the write should fail; by default, the signal would end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   llvm::setBugReportMsg(
       "This is a bug in attn: please report it with the command and its input.\n");
@@ -185,7 +185,7 @@ llvm::Error OutputFile::write(llvm::function_ref<void(llvm::raw_ostream &)> prin
 ReportOption::ReportOption()
     : opt("opt-report", cl::ValueOptional, cl::init(""), cl::value_desc("file"),
           cl::cat(attnCategory()),
-          cl::desc("Print which attentions were fused and how, why others were not, and which loops are slow; "
+          cl::desc("Print how each attention was fused or why it was not, and which loops are slow; "
                    "to standard output or a file (JSON if its name ends in .json)")) {}
 
 llvm::Error attn::writeReport(const OutputFile &file, llvm::StringRef text,
@@ -233,7 +233,7 @@ CompileFlags::CompileFlags()
               "8 bits of precision; levels without instructions for products of bf16 keep f32"))),
       requireFused(
           "require-fused", cl::cat(attnCategory()),
-          cl::desc("Fail if an attention is not fused, with its line and the reason, or if there is no attention")) {}
+          cl::desc("Fail if there is no attention, or if one is not fused, and print its line and the reason")) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
   auto targets = parseTargets(target.getNumOccurrences() ? llvm::StringRef(target) : defaultTargets);

@@ -19,7 +19,7 @@
 
 namespace attn {
 
-/// The category of the options of compilation, in every tool that compiles.
+/// The category of the compilation options, which every tool that compiles has.
 llvm::cl::OptionCategory &attnCategory();
 
 /// Parses the command line. --help displays the options of `categories`, except those named in `rare`, which only
@@ -32,8 +32,8 @@ void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
 /// Prints the error as one line after the name of the tool; returns the exit status 1.
 int reportError(llvm::StringRef tool, llvm::Error error);
 
-/// Reports an error if something could not be written to standard output. Returns the exit status of the tool:
-/// `status`, or 1 after an error.
+/// Reports an error if a write to standard output failed. Returns the exit status of the tool: `status`, or 1 after an
+/// error.
 int finishOutput(llvm::StringRef tool, int status = 0);
 
 /// The option as users write it: "--target" or "-o".
@@ -100,7 +100,8 @@ struct StageNames {
 /// An option whose output goes to standard output or a file.
 using OutputOption = llvm::cl::opt<std::string>;
 
-/// The value of an OutputOption. It is a copy, because linking in process resets all options of LLVM and attn.
+/// The value of an OutputOption. It is a copy, because the linker, which runs in the same process, resets all options
+/// of LLVM and attn.
 class OutputFile {
 public:
   OutputFile() = default;
@@ -135,7 +136,7 @@ llvm::Error checkPicture(const OutputFile &file);
 /// Writes pictures of `masks`: an image to a file, or text to standard output.
 llvm::Error writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks);
 
-/// The options of compilation, in every tool that compiles.
+/// The compilation options, which every tool that compiles has.
 class CompileFlags {
 public:
   CompileFlags();

@@ -17,12 +17,13 @@ namespace attn {
 /// A tensor with the elements of `array` as doubles.
 ReferenceTensor toReference(const Array &array);
 
-/// The index of the first element of `got` that differs from the element of `expected` by more than `tolerance` or, if
-/// the expected element is infinite or NaN, is not the same. None if all agree. The shapes must be the same.
+/// The index of the first element of `got` that differs from the element of `expected` by more than `tolerance`. If the
+/// expected element is infinite or NaN, the element of `got` must be the same. None if all elements agree. The shapes
+/// must be the same.
 std::optional<int64_t> findDifference(const Array &got, const Array &expected, double tolerance);
 
-/// Computes the results of `function` op by op in float64. `text` is the module after stage `stage`, which must be a
-/// stage on tensors.
+/// Computes the results of `function` op by op in float64. `text` is the module after stage `stage`, in which values
+/// must still be tensors.
 llvm::Expected<std::vector<Array>>
 interpretStage(llvm::StringRef text, llvm::StringRef stage, llvm::StringRef function,
                llvm::ArrayRef<Array> inputs, llvm::ArrayRef<std::pair<std::string, Array>> weights);

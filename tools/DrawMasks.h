@@ -16,7 +16,7 @@ namespace attn {
 /// Draws with block characters, in at most 100 columns.
 void drawText(llvm::ArrayRef<MaskTiles> masks, llvm::raw_ostream &out);
 
-/// Draws an SVG image, with the pictures below each other.
+/// Draws an SVG image, with one picture below the other.
 void drawSVG(llvm::ArrayRef<MaskTiles> masks, llvm::raw_ostream &out);
 
 } // namespace attn

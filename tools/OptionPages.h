@@ -17,7 +17,8 @@ namespace attn {
 /// displays.
 llvm::SmallVector<const llvm::cl::Option *> getVisibleOptions();
 
-/// Both functions write the registered options of `tool`. `does` says what the tool does.
+/// These functions write the registered options of `tool`: as a manual page, and as a completion for bash. `does` says
+/// what the tool does.
 void writeManPage(llvm::StringRef tool, llvm::StringRef does, llvm::raw_ostream &out);
 void writeBashCompletion(llvm::StringRef tool, llvm::raw_ostream &out);
 

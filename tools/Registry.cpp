@@ -48,7 +48,7 @@ void attn::registerPasses() {
   mlir::tensor::registerTensorPasses();
   mlir::transform::registerTransformPasses();
   mlir::vector::registerVectorPasses();
-  // To the LLVM dialect.
+  // Conversions to the LLVM dialect.
   mlir::registerArithToLLVMConversionPass();
   mlir::registerConvertControlFlowToLLVMPass();
   mlir::registerConvertFuncToLLVMPass();

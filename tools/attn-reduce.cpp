@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Reduces a module, such as one on which a pass fails, to a smaller module that a script still finds interesting.
+// Reduces a module, such as one on which a pass fails, to a smaller module that a script of the user still accepts.
 //
 //===----------------------------------------------------------------------===//
 

@@ -60,8 +60,8 @@ struct Flags {
                          cl::desc("Print the functions of the library and their arguments, without calling any")};
   cl::opt<std::string> runner{
       "runner", cl::value_desc("command"), cl::cat(Calling),
-      cl::desc("Call the function with this command, which gets the library and the options of the call, such as "
-               "'qemu-aarch64 attn-call'")};
+      cl::desc("Call the function with this command, such as 'qemu-aarch64 attn-call'; attn-run adds the library and "
+               "the options of the call")};
   cl::opt<bool> reference{
       "reference", cl::cat(Comparing),
       cl::desc("Fail if results differ from those of the model, computed op by op in float64. "
@@ -76,8 +76,8 @@ struct Flags {
   CompileFlags compile;
 };
 
-/// The values of the flags. They are copies, because linking in process resets all options of LLVM and
-/// attn.
+/// The values of the flags. They are copies, because the linker, which runs in the same process, resets all options of
+/// LLVM and attn.
 struct Options : CallOptions {
   explicit Options(const Flags &flags)
       : model(flags.model), runner(flags.runner), describe(flags.describe),
@@ -207,7 +207,7 @@ static std::vector<std::string> toWords(const CallOptions &options) {
   return words;
 }
 
-/// Runs the command of --runner, and compares the results that it saves with the reference.
+/// Runs the command of --runner, and compares the results that the command saves with the reference.
 Error Runner::callByRunner() {
   if (temporary.empty())
     if (Error error = makeFolder())
@@ -303,7 +303,7 @@ Error Runner::describe() {
   return Error::success();
 }
 
-/// Reads the weights for the interpreter, from the file from which the call loaded its weights.
+/// Reads the weights for the interpreter, from the file that the call has loaded.
 Error Runner::readWeights() {
   if (call->getWeightsFile().empty() ||
       !(flags.reference || flags.pictures || flags.firstDifference))
@@ -357,7 +357,7 @@ Error Runner::compareWithReference() {
   return Error::success();
 }
 
-/// Fails if an output after `stage` differs from the expected one, and names the first such element.
+/// Fails if an output after `stage` differs from the expected one, and names the first element that differs.
 Error Runner::compareStage(StringRef stage, ArrayRef<Array> got, ArrayRef<Array> expected) {
   for (auto [i, want, is] : llvm::enumerate(expected, got)) {
     double largest = 0;

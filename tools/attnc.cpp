@@ -29,7 +29,7 @@ static llvm::Expected<std::vector<MaskTiles>> findTiles(llvm::StringRef planned,
   return findMaskTiles(planned, /*entry=*/"", {*inputs, {}, /*hasValues=*/false});
 }
 
-/// Whether stage `from` comes after `plan`, whose output has attentions with plans.
+/// Whether stage `from` comes after `plan`. --explain-mask needs the output of `plan`.
 static bool isAfterPlan(llvm::StringRef from) {
   bool isAfter = false;
   for (const Stage &stage : getStages()) {
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
   NameOption sanitize(
       "sanitize", cl::value_desc("name"), cl::cat(attnCategory()),
       cl::desc("Compile a check into every memory access, for programs built with the same sanitizer"),
-      cl::values(clEnumValN(0, "address", "AddressSanitizer: accesses beyond memory"),
+      cl::values(clEnumValN(0, "address", "AddressSanitizer: out-of-bounds accesses"),
                  clEnumValN(0, "thread", "ThreadSanitizer: data races")));
   cl::opt<bool> lint(
       "lint", cl::cat(attnCategory()),
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
                            llvm::createStringError("expected -o with --" + name + ", got none"));
   if (output.empty() && !lint)
     return reportError("attnc", llvm::createStringError("expected -o or --lint, got neither"));
-  // Report a folder that cannot be written before compiling, not after.
+  // Before compiling, check that the folder can be written.
   llvm::StringRef folder = llvm::sys::path::parent_path(output);
   if (std::error_code error =
           llvm::sys::fs::access(folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write);

@@ -36,7 +36,8 @@ using namespace attn;
 static constexpr int64_t kAlignment = 16;
 
 namespace {
-/// The place of a buffer in bytes, and the numbers of the first and the last op of the function that use the buffer.
+/// The offset and the size of a buffer in bytes, and the positions in the function of the first and the last op that
+/// use the buffer.
 struct Place {
   int64_t offset = 0, bytes = 0, first = std::numeric_limits<int64_t>::max(), last = -1;
 

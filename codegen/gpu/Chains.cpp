@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// A tile in shared memory has a multiple of this number of keys, because a matrix instruction multiplies that many.
+/// The number of keys of a tile in shared memory is a multiple of this number, because matrix instructions read 16 keys
+/// at a time.
 static constexpr int64_t kKeysOfProduct = 16;
 
 int64_t StepTiles::getTileQueries() const {

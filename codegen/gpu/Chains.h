@@ -14,7 +14,7 @@
 
 namespace attn {
 
-/// The operands of an attn.online_step, or of an attn.online_probabilities, for which `value` is null.
+/// The operands of an attn.online_step or an attn.online_probabilities. The latter has no value, so `value` is null.
 struct StepTiles {
   mlir::Operation *op;
   mlir::OpOperand *query, *key, *value;
@@ -23,25 +23,25 @@ struct StepTiles {
     return value ? llvm::SmallVector<mlir::OpOperand *>{key, value}
                  : llvm::SmallVector<mlir::OpOperand *>{key};
   }
-  /// The number of queries of a full tile. This is the size of the buffer of which the maxima are a part.
+  /// The number of queries of a full tile, which is the size of the buffer that contains the maxima.
   int64_t getTileQueries() const;
 };
 
-/// The steps inside of `op`, in order.
+/// The steps inside `op`, in order.
 llvm::SmallVector<StepTiles> findSteps(mlir::Operation *op);
 
 /// Consecutive loops over the tiles of keys of one attention, or one op that is not a loop. Each loop begins at the
-/// upper bound of the loop before. All of them use the same buffers for tiles in shared memory.
+/// upper bound of the previous loop. All loops use the same buffers for tiles in shared memory.
 struct Chain {
   llvm::SmallVector<mlir::Operation *> ops; // scf.for, or one other op
   llvm::SmallVector<StepTiles> steps;
 
   mlir::scf::ForOp loop(unsigned i) { return mlir::dyn_cast<mlir::scf::ForOp>(ops[i]); }
   bool hasLoops() { return mlir::isa<mlir::scf::ForOp>(ops.front()); }
-  /// The number of keys of a tile in shared memory, rounded up to a multiple of the number of keys that a matrix
-  /// instruction multiplies.
+  /// The number of keys of a tile in shared memory, rounded up to a multiple of 16, because matrix instructions read 16
+  /// keys at a time.
   int64_t getTileKeys();
-  /// Whether wgmma multiplies the tiles, in a block of `threads` threads.
+  /// Whether a block of `threads` threads multiplies the tiles with wgmma.
   bool isByWarpgroups(int64_t threads);
   /// Fails with an error if queries, keys and values do not have one type and static head sizes, or if keys or values
   /// in a loop are not views of buffers.
@@ -51,8 +51,8 @@ struct Chain {
 /// The chains of `block`, in order.
 llvm::SmallVector<Chain> findChains(mlir::Block &block);
 
-/// Clones the ops inside of `scope` that `value` depends on to the insertion point of `b`, and returns the clone of
-/// `value`. `mapping` has the values that are cloned already, and replacements for loop variables.
+/// Clones the ops inside `scope` that `value` depends on to the insertion point of `b`, and returns the clone of
+/// `value`. `mapping` has the clones of earlier calls, and replacements for loop variables.
 mlir::Value cloneSlice(ThreadBuilder &b, mlir::Value value, mlir::Operation *scope,
                        mlir::IRMapping &mapping);
 
@@ -68,7 +68,7 @@ struct StagedTile {
 };
 
 /// Emits code at `b` in which `threads` threads together copy the tile `query` to `staged`. Returns a view of the rows
-/// of `staged` that `query` has.
+/// of `staged` that hold `query`.
 mlir::Value copyQueries(ThreadBuilder &b, mlir::Value query, const StagedTile &staged,
                         int64_t threads);
 

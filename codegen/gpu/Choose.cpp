@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The numbers of queries and of keys of the tiles to try; numbers of keys differ if warpgroups multiply (wgmma).
+/// The numbers of queries and of keys of the tiles to try. If warpgroups multiply (wgmma), the numbers of keys differ.
 static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 16, 128};
 static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32, 16};
 
@@ -38,7 +38,8 @@ static constexpr int64_t kMostRegistersOfWarpgroups = 240;
 static constexpr int64_t kOtherRegistersOfWarpgroups = 44;
 /// Additional registers if a region computes scores, or if masks read operands.
 static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
-/// Additional registers if a mask bounds keys on both sides, because partial tiles then need two loops.
+/// Additional registers if a mask bounds keys on both sides, because two loops then compute the tiles that the mask
+/// hides in part.
 static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
 /// For the schedule decode: the number of keys of a part if the number of all keys is known only at the call, the least
@@ -46,18 +47,17 @@ static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
 static constexpr double kCyclesOfLaunch = 4000;
 
-/// The cycles of each step of a warpgroup in which nothing else can run, and the latency in cycles of a copy from
-/// global memory.
+/// The cycles that latencies add to each step of a warpgroup, and the latency in cycles of a copy from global memory.
 static constexpr double kLatencyOfStep = 100, kLatencyOfCopy = 600;
 
 /// The largest number of columns of a projection that a warpgroup computes at a time.
 static constexpr int64_t kColumnsOfWarpgroup = 128;
 
 namespace {
-/// The rates of a GPU: the number of multiprocessors; for one multiprocessor and one cycle, the numbers of
-/// multiply-adds of 16-bit factors, of exponentials, of other operations on f32, and of bytes that come from shared
-/// memory and from the L2 cache; and the numbers of threads, blocks of threads and bytes of shared memory of a
-/// multiprocessor.
+/// The number of multiprocessors of a GPU, and the limits of one multiprocessor. In one cycle, a multiprocessor
+/// computes `multiplies` multiply-adds of 16-bit factors, `exponentials` exponentials and `operations` other operations
+/// on f32, and reads `sharedBytes` bytes from shared memory and `copiedBytes` bytes from the L2 cache. At a time, it
+/// runs at most `threads` threads and `blocks` blocks of threads, which share `shared` bytes of memory.
 struct Rates {
   double multiprocessors, multiplies, exponentials, operations, sharedBytes, copiedBytes;
   int64_t threads, blocks, shared;
@@ -70,13 +70,13 @@ struct Rates {
 };
 } // namespace
 
-/// Whether whole warpgroups compute a tile with `rows` rows and `columns` columns of sums.
+/// Whether whole warpgroups compute a tile of `rows` x `columns` sums.
 static bool isByWarpgroups(GpuAttr gpu, Type element, int64_t rows, int64_t columns) {
   return rows % kWarpgroupRows == 0 &&
          multipliesByWarpgroups(gpu, element, kWarpgroupWarps, kMatrixRows, columns);
 }
 
-/// The number of rows of one warp, of the `rows` rows of a tile.
+/// The number of rows that one warp computes of a tile with `rows` rows.
 static int64_t rowsOfWarp(bool byWarpgroups, int64_t rows) {
   if (byWarpgroups)
     return kMatrixRows;
@@ -87,7 +87,7 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
   Type element = shape.types.a;
-  // Round many rows up to whole tiles of a warpgroup.
+  // If there are more rows than a warpgroup multiplies at a time, round them up to a multiple of that number.
   if (rows > kWarpgroupRows)
     rows = llvm::alignTo(rows, kWarpgroupRows);
   bool byWarpgroups = isByWarpgroups(gpu, element, rows, kColumnsOfWarpgroup);
@@ -180,13 +180,13 @@ private:
 };
 } // namespace
 
-/// The number of tasks if each attends a tile of `q` queries to all keys.
+/// The number of tasks if each computes a tile of `q` queries with all keys.
 static int64_t countTasks(const AttentionShape &shape, int64_t q) {
   return shape.heads * shape.groups * llvm::divideCeil(shape.queries, q);
 }
 
-/// The number of keys of a part for the schedule decode, with tiles of q queries and k keys. Returns 0, which means
-/// that each task attends all keys, if there are enough tasks or too few keys.
+/// The number of keys of a part for the schedule decode, with tiles of q queries and k keys. Returns 0 if there are
+/// enough tasks or too few keys: each task then computes its queries with all keys.
 static int64_t choosePart(GpuAttr gpu, const AttentionShape &shape, int64_t q, int64_t k) {
   int64_t tasks = countTasks(shape, q), wanted = int64_t(Rates::of(gpu).multiprocessors);
   if (tasks == 0 || 2 * tasks > wanted || shape.returnsProbabilities)
@@ -208,7 +208,7 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
     merge = kCyclesOfLaunch;
   }
   double blocks = double(needs.blocksAtOnce());
-  if (shape.knowsBatch) // otherwise there are many tasks
+  if (shape.knowsBatch) // otherwise, assume that there are many tasks
     blocks = std::clamp(tasks / rates.multiprocessors, 1.0, blocks);
 
   double bytes = shape.element.getIntOrFloatBitWidth() / 8.0;
@@ -262,8 +262,8 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
   llvm::sort(predictions, [](auto &a, auto &b) { return a.cost < b.cost; });
   if (!predictions.empty() || plans.empty())
     return predictions;
-  // No plan fits. Take the one that spills the fewest registers. If it also needs too much shared memory, a later pass
-  // reports an error.
+  // No plan fits. Among the plans that fit into shared memory, take one that spills the fewest registers. If all plans
+  // need too much shared memory, a later pass reports an error.
   auto *least = llvm::min_element(plans, [&](PlanAttr a, PlanAttr b) {
     Needs ofA(gpu, shape, a), ofB(gpu, shape, b);
     return std::make_tuple(!ofA.fitShared(), ofA.registers, -a.getQ()) <

@@ -19,7 +19,7 @@ double predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan);
 BlockAttr planBlock(GpuAttr gpu, const ProductShape &shape);
 TaskSize planTask(GpuAttr gpu, const ProductShape &shape, BlockAttr block);
 
-/// Whether `block` consists of whole matrices, and a warp has enough registers for its accumulators.
+/// Whether `block` consists of whole matrices, and whether a warp has enough registers for its accumulators.
 bool hasRegisters(BlockAttr block);
 
 } // namespace attn

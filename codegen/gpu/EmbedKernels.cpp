@@ -6,9 +6,9 @@
 // becomes
 //   llvm.mlir.global internal constant @kernels(".version 8.0 ...\00")
 //
-// The text is PTX, which CUDA's driver compiles for its GPU when it loads the kernels. LLVM alone generates the PTX.
-// Upstream's gpu-module-to-binary would also link libraries of a CUDA toolkit if it finds one, and the code for a model
-// would then depend on the machine that compiles it.
+// The text is PTX, which CUDA's driver compiles for the GPU when it loads the kernels. LLVM alone generates the PTX.
+// Upstream's gpu-module-to-binary would also link libraries of a CUDA toolkit if it found one, and the code for a model
+// would then depend on the machine that compiles the model.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,7 +33,7 @@ namespace attn::targets {
 extern const GpuTarget sm_90a, sm_80;
 } // namespace attn::targets
 
-/// The levels, better ones first.
+/// The levels, best first.
 static const Target *const kTargets[] = {
     &targets::sm_90a, // wgmma
     &targets::sm_80,  // mma.sync, cp.async
@@ -57,7 +57,8 @@ static void addEmission(OpPassManager &level) {
   OpPassManager &kernels = level.nest<gpu::GPUModuleOp>();
   kernels.addPass(createConvertNVGPUToNVVMPass());
   kernels.addPass(createSCFToControlFlowPass());
-  // Before canonicalisation, which may select between two buffers; Mem2Reg could then remove neither.
+  // Mem2Reg comes before the canonicalizer, which may create an arith.select of two buffers. Mem2Reg could then remove
+  // neither buffer.
   kernels.addPass(createMem2Reg());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());

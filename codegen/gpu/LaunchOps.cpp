@@ -1,4 +1,4 @@
-//===- LaunchOps.cpp - run every op on elements on the GPU -----------------===//
+//===- LaunchOps.cpp - launch kernels for ops outside of tasks -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -9,9 +9,8 @@
 //     scf.forall (%task) in (1) { linalg.generic ... ins(%x) outs(%y) }
 //
 // Each task gets its own copies of the memref.get_global ops that it uses; OutlineKernels makes their arrays constants
-// in GPU memory. The entry itself runs on the CPU, which cannot access GPU memory. For an op outside of tasks
-// that accesses elements, and that no pass can lower for threads, the pass reports an error at the line of the user's
-// model.
+// in GPU memory. The entry itself runs on the CPU, which cannot access GPU memory. If an op outside of tasks accesses
+// elements, but no pass can lower it for threads, the pass reports an error at the op's line in the user's model.
 // Test: test/codegen/gpu/launch-ops.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -12,10 +12,10 @@
 //   %begin, %end, %all = attn.test_mask %words keeps nonzero : memref<2x48xi32>
 // becomes
 //   %begin, %end, %all = scf.for %w = 0 to 2 {
-//     %any, %every = scf.for %q = %lane to 48 step 32 { if a bit of %words[%w, %q] is set, if all are }
+//     %any, %every = scf.for %q = %lane to 48 step 32 { whether a bit of %words[%w, %q] is set, whether all are }
 //     the first %w where %any holds in a lane of the warp, 1 + the last such %w, whether %every holds in all lanes
 //   }
-// Each warp tests all words, so that no warp waits for another one. Test: test/codegen/gpu/mask-to-threads.mlir
+// Each warp tests all words, so that warps need not exchange results. Test: test/codegen/gpu/mask-to-threads.mlir
 //
 //===----------------------------------------------------------------------===//
 

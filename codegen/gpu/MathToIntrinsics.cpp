@@ -6,8 +6,8 @@
 // becomes
 //   %y = llvm.call_intrinsic "llvm.sqrt.f32"(%x) : (f32) -> f32
 //
-// Upstream's convert-gpu-to-nvvm would turn these functions, and the ops of the LLVM dialect for them, into calls of
-// CUDA's math library, which kernels do not link. Test: test/codegen/gpu/math-to-intrinsics.mlir
+// Upstream's convert-gpu-to-nvvm would turn these functions, and their ops in the LLVM dialect, into calls of CUDA's
+// math library, with which kernels are not linked. Test: test/codegen/gpu/math-to-intrinsics.mlir
 //
 //===----------------------------------------------------------------------===//
 

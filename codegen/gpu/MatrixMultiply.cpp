@@ -21,7 +21,7 @@ std::optional<MatrixMultiply> MatrixMultiply::get(Type element) {
   return std::nullopt;
 }
 
-/// Converts `value`, a vector of the elements of one register, to the type of the operands of mma.sync.
+/// Converts `value`, the elements of one register, to the type of the operands of mma.sync.
 Value MatrixMultiply::toRegister(ThreadBuilder &b, Value value) const {
   if (element.isF16())
     return value;
@@ -143,9 +143,9 @@ static void multiplyOnce(ThreadBuilder &b, Type element, ValueRange left, ValueR
 }
 
 namespace {
-/// A factor of f32 as the sum of `great`, a number of tf32, and `rest`, of which an instruction uses the bits that tf32
-/// has. `finite` is `great` with 0 in place of infinities and NaN, because the product of an infinity and a rest of 0
-/// would be NaN.
+/// The numbers of an f32 factor, each as the sum of a number of tf32 in `great` and a number in `rest`. Instructions
+/// use only the bits of `rest` that tf32 has. `finite` is `great` with 0 in place of infinities and NaN, because the
+/// product of an infinity and a rest of 0 would be NaN.
 struct Split {
   Factor great, finite, rest;
 
@@ -156,7 +156,7 @@ struct Split {
       Value first = arith::AndIOp::create(b, bits, b.i32(int32_t(0xffffe000)));
       Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
                                              arith::AndIOp::create(b, bits, exponent), exponent);
-      // Replace each NaN, because the first bits of some NaN are those of an infinity.
+      // Replace each NaN, because the first bits of some NaNs are those of an infinity.
       Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, whole, whole);
       great.push_back(arith::SelectOp::create(b, isNaN, b.i32(0x7fffffff), first));
       finite.push_back(arith::SelectOp::create(b, isFinite, first, b.i32(0)));

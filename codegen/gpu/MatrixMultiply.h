@@ -18,18 +18,18 @@ namespace attn {
 /// The rows and the columns of an accumulator.
 inline constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8;
 
-/// The elements that one lane holds of an accumulator.
+/// The elements of an accumulator that one lane holds.
 using Accumulator = std::array<mlir::Value, 4>;
 
-/// The registers that one lane holds of a factor.
+/// The registers in which one lane holds its elements of a factor.
 using Factor = llvm::SmallVector<mlir::Value, 4>;
 
-/// Multiplies matrices of one element type and adds the products to sums of f32. Each factor of f32 is split into two
-/// numbers of tf32, and the three greatest of their four products are added. The relative error of a product is then at
-/// most 2^-19.
+/// Multiplies matrices of one element type and adds the products to sums of f32. Each number of an f32 factor is split
+/// into two numbers of tf32. Of the four products of two split numbers, the three greatest are added. The relative
+/// error of the product of two numbers is then at most 2^-19.
 class MatrixMultiply {
 public:
-  /// Returns none if no instruction multiplies `element`.
+  /// Returns none if no instruction multiplies matrices of `element`.
   static std::optional<MatrixMultiply> get(mlir::Type element);
 
   /// The number of products that one instruction adds to each sum.

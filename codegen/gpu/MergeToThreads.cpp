@@ -9,10 +9,10 @@
 //     %a[%q, %e] = w(%m[%q]) * %a[%q, %e] + the sum over %n of w(%ms[%n, %q]) * %as[%n, %q, %e]
 //   }
 //   scf.parallel (%q) = (0) to (4) { the same sum of %l and %ls for %l[%q]; %m[%q] = %greatest }
-// where w(x) is ex2(scale * log2(e) * (x - %greatest)).
+// where w(x) is 2^(scale * log2(e) * (x - %greatest)).
 //
 // In the schedule decode, other tasks compute the states. A task that merges them has no products, and its own state
-// lies in shared memory. attn.online_init and attn.online_finish of such a state become loops too.
+// lies in shared memory. attn.online_init and attn.online_finish of a state in shared memory become loops too.
 // Test: test/codegen/gpu/merge-to-threads.mlir
 //
 //===----------------------------------------------------------------------===//

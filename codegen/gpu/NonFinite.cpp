@@ -34,7 +34,7 @@ static Value constant(ThreadBuilder &b, uint32_t bits) { return b.i32(int32_t(bi
 
 static Value bitAnd(ThreadBuilder &b, Value x, Value y) { return arith::AndIOp::create(b, x, y); }
 
-/// The bits of a register as an i32. A register of f16 has a vector type, and any other register is an i32 already.
+/// The bits of a register as an i32. A register of f16 has a vector type, and any other register is an i32.
 static Value toBits(ThreadBuilder &b, Value value) {
   return value.getType().isInteger()
              ? value

@@ -18,11 +18,12 @@ public:
 
   /// An i32 that is negative, or has bit 15 set, if an element of `bits` is not finite.
   mlir::Value test(ThreadBuilder &b, mlir::Value bits) const;
-  /// An i1: whether one of several results of test() found an element that is not finite. `tests` is their bitwise or.
+  /// An i1: whether one of several calls of test() found an element that is not finite. `tests` is the bitwise or of
+  /// the results of these calls.
   mlir::Value any(ThreadBuilder &b, mlir::Value tests) const;
 
   struct Parts {
-    Factor finite;   ///< the elements, but 0 for those that are not finite
+    Factor finite;   ///< the finite elements, 0 for the others
     Factor positive; ///< 1 for infinity and NaN, 0 for the others
     Factor negative; ///< 1 for minus infinity and NaN, 0 for the others
   };

@@ -9,17 +9,18 @@
 //   %s = nvvm.mma.sync of rows of %q and of %k                // 16 queries by 8 keys each
 //   %s = scores, -inf where a pair is hidden
 //   %m = the maximum of %max and of %s, over the 4 lanes that share a query
-//   %p = ex2(%s - %m)    %a = ex2(%max - %m)    %sum = %a * %sum + %p
+//   %p = 2^(%s - %m)    %a = 2^(%max - %m)    %sum = %a * %sum + %p
 //   %acc = %a * %acc + nvvm.mma.sync of %p, rounded, and rows of %v
 //
-// A warp has a multiple of 16 queries. Its lanes share each 16 x 8 accumulator (MatrixMultiply.h): a lane holds two
-// neighbouring keys of two queries. The 4 lanes of a query keep partial sums of its probabilities, which
+// A warp computes a multiple of 16 queries. Its lanes share each 16 x 8 accumulator (MatrixMultiply.h): a lane holds
+// two neighbouring keys of two queries. The 4 lanes of a query keep partial sums of its probabilities, which
 // attn.online_finish adds. All indices into the memory of a lane are constants, so LLVM keeps this memory in registers.
 //
 // A hidden pair has probability 0, but 0 * NaN is NaN. If pairs can be hidden, a warp therefore first tests whether all
-// values of the tile are finite. If not, it multiplies with 0 in place of each infinity and NaN. Two more products add
-// up the probabilities of values that are infinity or NaN, and of values that are minus infinity or NaN. Where such a
-// sum is positive, infinity or minus infinity is added to the output; if both sums are, the output becomes NaN.
+// values of the tile are finite. If not, it multiplies by 0 in place of each infinity and NaN. Two more products add up
+// the probabilities of values that are infinity or NaN, and of values that are minus infinity or NaN. Where the first
+// sum is positive, infinity is added to the output; where the second sum is positive, minus infinity is added. Where
+// both sums are positive, the output becomes NaN.
 // Test: test/codegen/gpu/online-to-fragments.mlir, test/ptx/
 //
 //===----------------------------------------------------------------------===//
@@ -75,11 +76,11 @@ static Value createSubtract(ThreadBuilder &b, Value x, Value y) {
 
 namespace {
 /// Computes probabilities of one query as 2^((score - subtracted) * scale + added). One of `subtracted` and `added` is
-/// 0: a large maximum is subtracted, which is exact; for any other maximum, `added` is -maximum * scale, so that an
-/// exponent takes one multiply-add.
+/// 0. A large maximum is subtracted, because the rounding error of maximum * scale would be too large. For any other
+/// maximum, `added` is -maximum * scale, and an exponent takes one multiply-add.
 struct Exponents {
   Exponents(ThreadBuilder &b, Value max, double scale) : scale(b.f32(scale)) {
-    // The rounding error of a smaller maximum times the scale is at most 2^-13.
+    // For a smaller maximum, the rounding error of maximum * scale is at most 2^-13.
     double large = 4096 / scale;
     Value zero = b.f32(0);
     isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, math::AbsFOp::create(b, max),
@@ -140,7 +141,7 @@ struct Fragments {
   Value group;     ///< the number of the warpgroup of this thread
   Value accBuffer; ///< the buffer of the accumulators in the task
   LaneMemory max, sum, acc;
-  LaneMemory probabilities; ///< i32: factors for the next step, if products overlap with a softmax
+  LaneMemory probabilities; ///< i32: left factors for the next step, if steps overlap
 
   int64_t blocks() const { return rows / kMatrixRows; }
   int64_t columns() const { return llvm::divideCeil(size, 2 * kMatrixColumns) * 2; }
@@ -185,8 +186,10 @@ private:
 
   func::FuncOp function;
   int64_t warps;
-  llvm::MapVector<Value, Fragments> states; ///< by their buffers of maxima
-  llvm::DenseMap<Value, Value> maxOfSum;    ///< the buffer of maxima of the state with these sums
+  /// Maps the buffer of maxima of a state to the state.
+  llvm::MapVector<Value, Fragments> states;
+  /// Maps the buffer of sums of a state to its buffer of maxima.
+  llvm::DenseMap<Value, Value> maxOfSum;
 };
 
 } // namespace
@@ -215,8 +218,8 @@ LogicalResult Lowering::findStates() {
     state.warps = warps;
     state.accBuffer = acc;
     ThreadBuilder b(op.getLoc(), OpBuilder::atBlockBegin(&function.front()));
-    // The shuffle has the same result in all lanes. NVIDIA's assembler therefore keeps values that are computed from
-    // the result in registers of the warp instead of registers of each lane.
+    // The shuffle has the same result in all lanes, so NVIDIA's assembler can keep values that are computed from this
+    // result in registers that the lanes of a warp share.
     Value ofThread = b.toI32(b.divide(b.warp(), kWarpgroupWarps));
     state.group = arith::IndexCastOp::create(
         b, b.getIndexType(),
@@ -277,11 +280,11 @@ private:
     return view ? view.getSourceType().getDimSize(1)
                 : cast<MemRefType>(key.getType()).getDimSize(0);
   }
-  /// A view, of static shape, of all rows and columns of the buffer of tile `operand`, with the padding.
+  /// A view with a static shape of the whole buffer of the tile `operand`, including the padding.
   Value wholeTile(Value operand);
   using Row = SmallVector<Accumulator>; // the accumulators of 16 queries
   void computeProducts();
-  /// Multiplies queries and keys by wgmma. Waits for the products if `waits`; otherwise only starts them.
+  /// Multiplies queries and keys with wgmma. Waits for the products if `waits`; otherwise only starts them.
   void computeProductsByWarpgroups(bool waits);
   /// The factors by which the sums of two queries are multiplied when the maxima of these queries change.
   using Change = std::array<Value, 2>;
@@ -294,8 +297,8 @@ private:
   }
   /// Subtracts `Exponents::subtracted` of each query from the scores of 16 queries.
   void subtract(Row &row, ArrayRef<Exponents> exponents);
-  /// The right factors for columns `column` and `column` + 1 of the accumulators and the `k`-th factor of
-  /// probabilities.
+  /// The values that the `k`-th factor of probabilities multiplies, as right factors for the accumulators `column` and
+  /// `column` + 1 of a row.
   std::array<Factor, 2> loadValues(Value value, int64_t k, int64_t column) {
     return loadValues(value, b.constant(k * multiply.depth()), column);
   }
@@ -651,7 +654,7 @@ void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
   }
   SmallVector<Accumulator> sums = loadAllSums();
   if (overlap == Overlap::End) {
-    if (takesTurns) // warpgroup 0 takes the last turn, so that none is left over
+    if (takesTurns) // warpgroup 0 takes the last turn, so that no turn is left over
       onlyIn(0, [&] { waitForTurn(b.constant(0)); });
     wide().multiply(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
     return storeAllSums(sums);

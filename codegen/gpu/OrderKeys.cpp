@@ -30,7 +30,8 @@ namespace attn {
 
 using namespace attn;
 
-/// Transposes operand `number` if its dimension for the loop `column` of the attention comes before that for `row`.
+/// Transposes operand `number` if the operand's dimension for the loop `column` of the attention comes before its
+/// dimension for the loop `row`.
 static void order(AttentionOp op, unsigned number, unsigned row, unsigned column) {
   OpOperand &operand = op->getOpOperand(number);
   SmallVector<Attribute> maps(op.getIndexingMaps().getValue());

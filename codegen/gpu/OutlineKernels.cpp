@@ -14,10 +14,10 @@
 //       %index = nvvm.read.ptx.sreg.ctaid.x
 //       %n, %x = the fields of %context ...
 //
-// The first parameter of a kernel is the struct of captured values, the same that LowerKernelAbi passes to tasks on
-// CPUs. Each tensor map is a further parameter. Each block of threads runs one task. The declaration stays for
+// The first parameter of a kernel is the struct of captured values, which LowerKernelAbi also passes to tasks on CPUs.
+// Each tensor map is a further parameter. Each block of threads runs one task. The declaration stays for
 // attn.parallel_for, which LowerKernelAbi lowers to a launch. attn.count_tiles is erased. In a kernel with producers
-// (ProduceTiles.cpp), gpu.barrier becomes a barrier of all other threads.
+// (ProduceTiles.cpp), gpu.barrier becomes a barrier of all threads but the producers.
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -49,7 +49,7 @@ using namespace attn;
 static constexpr unsigned kSharedSpace = 3;
 /// Swizzled tiles (TileCopies.h) begin at multiples of 1024 bytes.
 static constexpr uint64_t kSharedAlignment = 1024;
-/// The largest size in bytes of the parameters of a kernel that all drivers accept.
+/// The largest size in bytes of the parameters of a kernel in PTX 8.0.
 static constexpr int64_t kMostArguments = 4352;
 
 /// The size and the alignment of a tensor map in bytes.
@@ -110,7 +110,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     });
   }
 
-  /// Moves the body of `task` to a kernel, and returns the size in bytes of the kernel's context.
+  /// Moves the body of `task` to a kernel, and returns the size in bytes of the struct of captured values.
   int64_t outline(OpBuilder &builder, func::FuncOp task, LaunchAttr launch, int64_t number,
                   SmallVectorImpl<Attribute> &maps) {
     LLVMTypeConverter converter(&getContext());
@@ -210,8 +210,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     return layout.getTypeSize(context);
   }
 
-  /// The attribute for the tensor of `op`. The tensor is an argument of the task; `context` is the type of the struct
-  /// of captured values.
+  /// The attribute that describes the tensor map of `op`. Its tensor is an argument of the task; `context` is the type
+  /// of the struct of captured values.
   static Attribute describe(nvgpu::TmaCreateDescriptorOp op, LLVM::LLVMStructType context,
                             const DataLayout &layout) {
     auto tensor = cast<BlockArgument>(op.getTensor().getDefiningOp<memref::CastOp>().getSource());

@@ -4,8 +4,8 @@
 //
 // Most constraints of masks are linear in k. For such a constraint, a lane computes one bound for each of its queries,
 // and compares the bound with constants, one for each key. A bound is clamped to the range of these constants, so 32
-// bits hold it for any sequence length. A constraint that is not linear, or too steep for 32 bits, is evaluated for
-// each pair.
+// bits hold it for any sequence length. A constraint that is not linear, or whose slope is too large for 32 bits, is
+// evaluated for each pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The steepest slope for which slope * column fits in 32 bits for any column of a tile.
+/// The largest slope for which slope * column fits into 32 bits for any column of a tile.
 static constexpr int64_t kSteepest = 1 << 20;
 
 double PairScores::exponentScale() const { return unit * llvm::numbers::log2e; }

@@ -14,8 +14,8 @@ namespace attn {
 /// Turns the products of the queries and keys of a step into scores, for the pairs that one lane holds. The rows of
 /// accumulators are queries.
 ///
-/// If the unit of the maxima of the step is its scale (getUnit()), the products stay unscaled, and exponentScale()
-/// contains the scale. Otherwise, the scores are those that the op defines.
+/// If the `unit` of the op is its scale, the products stay unscaled, and exponentScale() includes the scale. Otherwise,
+/// the scores are those that the op defines.
 class PairScores {
 public:
   /// `columns` is the number of columns of the accumulators of one query. It is at least the number of keys of the
@@ -37,7 +37,7 @@ public:
   /// Whether some scores can be -inf: those of hidden pairs, of keys beyond the tile, or those that a region computes.
   bool canHide() const { return !kept.empty() || !region.empty() || isPartial(); }
   bool hasMask() const { return !kept.empty(); }
-  /// Whether the probability of some pair is 0 whatever its value contains.
+  /// Whether the probability of some pair can be 0 whatever the value contains.
   bool hidesPairs() const { return !kept.empty() || isPartial(); }
 
   /// Replaces products by scores, or by -inf where a pair is hidden. Each accumulator in `products` holds the products
@@ -53,12 +53,13 @@ private:
 
   /// The values for one query of a lane that do not vary with the key.
   struct Row {
-    /// The number of the query in the tile. If operands are captured, it is at most that of the last query.
+    /// The number of the query in the tile. If operands are captured, or if a region computes scores, it is at most the
+    /// number of the last query.
     mlir::Value query;
     /// One element of each captured operand; null if the element varies with the key.
     llvm::SmallVector<mlir::Value> captures;
-    /// For each constraint of all sets, in order: an i1 that holds if the constraint does; null if it varies with the
-    /// key.
+    /// For each constraint of all sets, in order: an i1, whether the constraint holds; null if the constraint varies
+    /// with the key.
     llvm::SmallVector<mlir::Value> conditions;
     /// For each constraint of all sets: an i32, with which slope * column is compared; null if the constraint does not
     /// vary with the key, or is evaluated for each pair.
@@ -74,8 +75,8 @@ private:
                            mlir::ValueRange elements) const;
   mlir::Value createKept(ThreadBuilder &b, const Row &row, int64_t column, mlir::Value key,
                          mlir::ValueRange elements) const;
-  /// The slope of a constraint in k. None if the constraint is not linear in k or too steep, or if one of its symbols
-  /// varies with k.
+  /// The slope of a constraint in k. None if the constraint is not linear in k, if the slope is too large, or if a
+  /// symbol of the constraint varies with k.
   std::optional<int64_t> slopeOf(const KeptSet &set, unsigned constraint) const;
 
   int64_t columns;

@@ -1,4 +1,4 @@
-//===- Passes.h - passes of GPUs ---------------------------------*- C++ -*-===//
+//===- Passes.h - passes for GPUs --------------------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -1,4 +1,4 @@
-//===- Passes.td - passes of GPUs ------------------------------------------===//
+//===- Passes.td - passes for GPUs -----------------------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -54,7 +54,7 @@ def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
 }
 
 def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::func::FuncOp"> {
-  let summary = "copy the tiles of attention steps to shared memory by separate warps";
+  let summary = "copy the tiles of attention steps to shared memory with separate warps";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/ProduceTiles.cpp`.
   }];

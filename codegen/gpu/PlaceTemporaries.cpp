@@ -12,9 +12,9 @@
 //     %t = memref.view %bytes[0] : .. to memref<64x64xbf16, #gpu.address_space<workgroup>>
 //
 // A buffer in registers belongs to the block of threads that runs the task: each thread holds some of its elements. The
-// pass places the states of online softmaxes in registers, except states into which attn.online_merge merges others. It
-// also places the scratch buffers of steps there; these disappear when the steps are lowered. All other temporaries of
-// a task lie in shared memory.
+// pass places the states of online softmaxes in registers, except states into which attn.online_merge merges other
+// states. It also places the scratch buffers of steps there; these buffers disappear when the steps are lowered. All
+// other temporaries of a task lie in shared memory.
 // Test: test/codegen/gpu/place-temporaries.mlir
 //
 //===----------------------------------------------------------------------===//

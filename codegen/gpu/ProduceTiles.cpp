@@ -1,4 +1,4 @@
-//===- ProduceTiles.cpp - copy tiles by separate warps ----------------------===//
+//===- ProduceTiles.cpp - copy tiles with separate warps -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -17,7 +17,7 @@
 //       scf.if %lo < %full_hi {
 //         wait for %k, attn.online_step {attn.overlap = #attn.overlap<begin>}, release %k
 //         scf.for %j = %lo + %c128 to %full_hi step %c128 {
-//           wait for %k, and for %v of the step before, attn.online_step {attn.overlap = #attn.overlap<middle>}
+//           wait for %k, and for %v of the previous step, attn.online_step {attn.overlap = #attn.overlap<middle>}
 //           release both
 //         }
 //         wait for %v, attn.online_step {attn.overlap = #attn.overlap<end>}, release %v
@@ -25,16 +25,16 @@
 //       scf.for %j = %full_hi to %hi step %c128 { wait for both, attn.online_step, release both }
 //     }
 //
-// The step marked `begin` computes the scores and probabilities of its tile, `end` adds the products with the values of
-// the tile before, and `middle` does both: the softmax of a tile then overlaps with products. Masked steps and steps on
-// partial tiles do not overlap.
+// The step marked `begin` computes the scores and probabilities of its tile, the step marked `end` adds the products
+// with the values of the previous tile, and the steps marked `middle` do both. The softmax of a tile then overlaps with
+// products. Masked steps and steps on partial tiles do not overlap.
 //
 // For a step outside of loops, the producer copies one tile of each tensor. Attentions that read tiles of the same
 // shapes from the same tensors share buffers in shared memory.
 //
-// The pass handles a task if wgmma computes all its attentions, and if TMA can copy all their keys and values from
-// arguments that the task does not write, at offsets that the producer can compute. StageTiles handles all other tasks.
-// Copies fill rows and columns outside of a tensor with zeros.
+// The pass rewrites a task if wgmma computes all its attentions, and if TMA can copy their keys and values: these must
+// be in arguments that the task does not write, at offsets that the producer can compute. StageTiles rewrites all other
+// tasks. Copies fill rows and columns outside of a tensor with zeros.
 // Test: test/codegen/gpu/produce-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -59,20 +59,20 @@ namespace attn {
 
 using namespace attn;
 
-/// A multiprocessor has 65536 registers, which are 512 for each of the 128 threads of a warpgroup. The warpgroups
-/// divide these 512 among them: a thread of the producers keeps 24, and the consumers get equal parts of the rest.
-/// setmaxnreg takes multiples of 8.
+/// A multiprocessor has 65536 registers, which is 512 times the number of threads of a warpgroup. The warpgroups of a
+/// block divide these 512 among them: a thread of the producers keeps 24 registers, and the threads of each other
+/// warpgroup get an equal part of the rest. setmaxnreg takes multiples of 8.
 static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
 
 namespace {
-/// A tile that consists of some rows, with all columns, of an argument of the task.
+/// A tile that consists of consecutive rows of an argument of the task, with all columns.
 struct Box {
   BlockArgument tensor;
   /// The coordinates of the first element of the tile. Each coordinate is the sum of the offsets of several views.
   SmallVector<SmallVector<OpFoldResult, 2>> offsets;
   unsigned rowDim;
 
-  /// Returns none if `tile` is no such box, or if its rows do not begin at multiples of 16 bytes.
+  /// Returns none if `tile` is not such a tile, or if its rows do not begin at multiples of 16 bytes.
   static std::optional<Box> find(func::FuncOp function, Value tile);
 };
 
@@ -84,7 +84,8 @@ struct Group {
   SmallVector<TilePipeline, 2> pipelines; ///< one of keys, and one of values
   SmallVector<Value, 2> maps, turns;
   StagedTile queries;
-  Value lastQuery = {}, stagedQuery = {}; ///< the tile that `queries` contains, and its view there
+  /// The tile that `queries` contains, and a view of `queries`.
+  Value lastQuery = {}, stagedQuery = {};
   bool overlaps = false; ///< whether an earlier loop overlaps products with a softmax
 };
 
@@ -94,7 +95,7 @@ public:
       : function(function), chains(chains), threads(getThreads(function)),
         top(function.getLoc(), OpBuilder::atBlockBegin(&function.front())) {}
 
-  /// Whether the pass handles the task.
+  /// Whether the pass rewrites the task.
   bool applies();
   void run();
 
@@ -115,7 +116,8 @@ private:
   int64_t threads;
   ThreadBuilder top; ///< inserts before the branch between producers and consumers
   SmallVector<Group, 0> groups;
-  SmallVector<std::pair<Operation *, unsigned>> order; ///< ops with steps, numbers of groups
+  /// Each op with steps, and the number of its group.
+  SmallVector<std::pair<Operation *, unsigned>> order;
 };
 } // namespace
 
@@ -130,7 +132,7 @@ std::optional<Box> Box::find(func::FuncOp function, Value tile) {
       return std::nullopt;
     llvm::SmallBitVector dropped = view.getDroppedDims();
     SmallVector<SmallVector<OpFoldResult, 2>> offsets;
-    SmallVector<unsigned> kept; // for each dimension of the view, that of the source
+    SmallVector<unsigned> kept; // for each dimension of the view, the dimension of the source
     for (auto [dim, offset] : llvm::enumerate(view.getMixedOffsets())) {
       offsets.emplace_back();
       if (!isConstantIntValue(offset, 0))
@@ -198,8 +200,8 @@ bool Producing::canProduce(Operation *op) {
                             [&](Value bound) { return canClone(bound, scf::ForOp()); }))
     return false;
   return llvm::all_of(findSteps(op), [&](const StepTiles &step) {
-    // In each iteration of the loop, the producer copies one tile of keys and one tile of values. For steps without
-    // values, which compute probabilities, it would need another pipeline.
+    // In each iteration of the loop, the producer copies one tile of keys and one tile of values. Steps that compute
+    // probabilities have no values, and would need another pipeline.
     if (!step.value || step.op->getParentOfType<scf::ForOp>() != loop)
       return false;
     return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
@@ -313,8 +315,8 @@ void Producing::produce(ThreadBuilder &b) {
   }
 }
 
-/// The step of `loop`. Null if the body of the loop has other side effects, if the step has a mask, or if its tile does
-/// not have `keys` keys.
+/// The step of `loop`. Null if the body of the loop has another step or other side effects, if the step has a mask, or
+/// if its tile does not have `keys` keys.
 static OnlineStepOp findPlainStep(scf::ForOp loop, int64_t keys) {
   OnlineStepOp plain;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -349,7 +351,8 @@ void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, Thr
     pipeline.release(last, turn);
 }
 
-/// Rewrites `loop` so that the step of each iteration multiplies the probabilities and values of the iteration before.
+/// Rewrites `loop` so that the step of each iteration multiplies the probabilities and values of the previous
+/// iteration.
 void Producing::overlap(scf::ForOp loop, Group &group) {
   TilePipeline &keys = group.pipelines[0], &values = group.pipelines[1];
   Value turnOfKeys = group.turns[0], turnOfValues = group.turns[1];
@@ -406,7 +409,7 @@ void Producing::consume(Operation *op, Group &group) {
   }
   auto loop = dyn_cast<scf::ForOp>(op);
   if (loop && findPlainStep(loop, group.keys)) {
-    if (group.overlaps) // after this barrier, the warpgroups begin to take turns anew
+    if (group.overlaps) // all warpgroups must first finish their turns in that loop
       gpu::BarrierOp::create(b);
     group.overlaps = true;
     return overlap(loop, group);

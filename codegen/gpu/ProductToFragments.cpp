@@ -15,9 +15,9 @@
 //     %y += %sums
 //
 // The blocks of the four warps form two rows and two columns or, if the warps multiply together (WarpgroupMultiply.h),
-// four rows. Loops with one iteration are ignored. A product remains unchanged unless its other loops are one over
-// rows, one over columns and one over the terms of the sum. DistributeLoops lets one thread compute each element of the
-// output of an unchanged product.
+// four rows. Apart from loops with one iteration, a product must have one loop over rows, one over columns and one over
+// the terms of the sum. Any other product remains unchanged, and DistributeLoops lets one thread compute each element
+// of its output.
 // Test: test/codegen/gpu/product-to-fragments.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -48,12 +48,12 @@ struct Matrix {
   Value buffer;
   unsigned rows = 0, columns = 0;
 
-  /// The part from (row, column) on; it may end beyond the buffer.
+  /// The part of `numRows` x `numColumns` elements from (row, column) on. It may end beyond the buffer.
   Value part(ThreadBuilder &b, Value row, Value column, int64_t numRows, int64_t numColumns) const;
   Value size(ThreadBuilder &b, unsigned dim) const { return memref::DimOp::create(b, buffer, dim); }
 };
 
-/// A product of two matrices of one element type, in loops m, n and k.
+/// A product of two matrices of one element type, with the loops m, n and k.
 struct Product {
   static std::optional<Product> match(linalg::LinalgOp op);
 

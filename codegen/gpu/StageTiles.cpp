@@ -11,12 +11,12 @@
 //     copy the tile at min(%j + 64, %full_hi)                 // for the next step, while this one computes
 //     attn.online_step ins(%shared_q, %shared_k, %shared_v)
 //   }
-//   scf.for %j = %full_hi to %hi step %c64 { the same }       // its first tile was copied by the loop before
+//   scf.for %j = %full_hi to %hi step %c64 { the same }       // the previous loop has copied its first tile
 //   wait for the copies of this thread
 //
 // Tiles of keys and values are double-buffered: while one step computes, the copies of the next tile run. Rows beyond
-// the last key are zeros. Loops are handled together if each begins at the upper bound of the loop before. A step
-// outside of such a loop waits for its own tile.
+// the last key are zeros. If a loop begins at the upper bound of the previous loop, the last step of the previous loop
+// copies the first tile of this loop. A step outside of loops waits for its own tile.
 // Test: test/codegen/gpu/stage-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -52,8 +52,8 @@ public:
   LogicalResult run();
 
 private:
-  /// Returns a view of `count` rows of `operand`, a tile of a step in `loop`, and the number of these rows that exist.
-  /// The rows begin where the tile begins if the loop variable is `first`.
+  /// Returns a view of `count` rows of the buffer of `operand`, a tile of a step in `loop`, and the number of rows of
+  /// the buffer from the first of these rows on. The rows begin where the tile begins if the loop variable is `first`.
   std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, scf::ForOp loop, Value first,
                                  int64_t count);
   void copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn);
@@ -143,7 +143,7 @@ LogicalResult Staging::run() {
     wait(b);
     replaceOperands(chain.ops.front(), zero);
     b.setInsertionPointAfter(chain.ops.front());
-    gpu::BarrierOp::create(b); // after it, other threads may overwrite the tiles
+    gpu::BarrierOp::create(b); // other threads may then overwrite the tiles
     return success();
   }
   for (unsigned i = 0; i < chain.ops.size(); ++i) {

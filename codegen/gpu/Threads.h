@@ -21,13 +21,13 @@ namespace attn {
 /// The number of threads of a warp.
 inline constexpr int64_t kWarp = 32;
 
-/// The numbers of the barriers of a block of threads. All threads wait at barrier 0. The consumers, which are the
-/// threads that do not only copy, wait at barrier 1. Each warpgroup of consumers has a barrier for votes, from 2 on,
-/// and a barrier for its turn to start products, from 10 on.
+/// The numbers of the barriers of a block of threads. All threads wait at barrier 0. The consumers, which are all
+/// threads except those that only copy, wait at barrier 1. Each warpgroup of consumers has a barrier for votes, with a
+/// number from 2 on, and a barrier for its turn to start products, with a number from 10 on.
 inline constexpr int64_t kConsumerBarrier = 1, kFirstWarpgroupBarrier = 2, kFirstTurnBarrier = 10;
 
-/// A builder with short forms for index arithmetic, constants and the numbers of thread, lane and warp. All values are
-/// of type index unless stated.
+/// A builder with short forms for index arithmetic, for constants, and for the numbers of the thread, its lane and its
+/// warp. The functions f32(), i32(), toI32() and isLess() return an f32, an i32 or an i1; all others return an index.
 struct ThreadBuilder : mlir::ImplicitLocOpBuilder {
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
@@ -95,8 +95,8 @@ inline mlir::Value createIsLowest(ThreadBuilder &b, mlir::Value x) {
                                      b.f32(-std::numeric_limits<double>::infinity()));
 }
 
-/// Returns the i32 `value` by an instruction that LLVM cannot move out of a loop. Otherwise, LLVM would compute all
-/// addresses that depend on the value before the loop, and these addresses would take more registers than there are.
+/// Copies the i32 `value` with an instruction that LLVM cannot move out of a loop. Otherwise, LLVM would compute all
+/// addresses that depend on the value before the loop, and these addresses would take more registers than a thread has.
 inline mlir::Value createOpaque(ThreadBuilder &b, mlir::Value value) {
   return createAssembly(b, b.getI32Type(), value, "mov.b32 $0, $1;", "=r,r").getResult(0);
 }
@@ -105,7 +105,7 @@ inline mlir::Value createOpaque(ThreadBuilder &b, mlir::Value value) {
 inline mlir::Attribute sharedSpace(mlir::MLIRContext *context) {
   return mlir::gpu::AddressSpaceAttr::get(context, mlir::gpu::AddressSpace::Workgroup);
 }
-/// The registers of all threads of a block: each thread holds some elements of such a buffer.
+/// The registers of all threads of a block: each thread holds some elements of a buffer in this space.
 inline mlir::Attribute registerSpace(mlir::MLIRContext *context) {
   return mlir::gpu::AddressSpaceAttr::get(context, mlir::gpu::AddressSpace::Private);
 }

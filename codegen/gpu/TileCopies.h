@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// The columns of a block of a swizzled tile: 128 bytes of 16-bit elements.
+/// The number of columns of a block of a swizzled tile. A row of a block has 128 bytes of 16-bit elements.
 inline constexpr int64_t kSwizzledColumns = 64;
 
 /// A tile in shared memory. It has `rows` rows of `columns` elements. Each row is padded with zeros to a multiple of 16
@@ -28,7 +28,7 @@ struct SharedTile {
   bool isSwizzled = false; ///< for wgmma
 
   int64_t chunk() const { return 128 / element.getIntOrFloatBitWidth(); }
-  /// The number of columns with the padding.
+  /// The number of columns including the padding.
   int64_t paddedColumns() const { return llvm::alignTo(columns, 16); }
   int64_t pitch() const {
     return isSwizzled ? llvm::alignTo(columns, kSwizzledColumns) : paddedColumns() + chunk();
@@ -43,9 +43,8 @@ struct SharedTile {
   void clearPadding(ThreadBuilder &b, mlir::Value tiles, int64_t stages, int64_t threads) const;
   /// Emits code in which `threads` threads together copy the first `validRows` rows and `validColumns` columns of
   /// `source` to tile `stage`, and set the other elements to zero. If `validColumns` is null, all columns are valid.
-  /// The copies of a thread end when it waits for its asynchronous copies; the tile is complete when all threads have
-  /// waited. `isAligned` says that rows begin at multiples of 16 bytes, and that the number of valid columns is a
-  /// multiple of the number of elements in 16 bytes.
+  /// The tile is complete when every thread has waited for its asynchronous copies. `isAligned` says that rows begin at
+  /// multiples of 16 bytes, and that the number of valid columns is a multiple of the number of elements in 16 bytes.
   void copy(ThreadBuilder &b, mlir::Value source, mlir::Value validRows, mlir::Value validColumns,
             bool isAligned, mlir::Value tiles, mlir::Value stage, int64_t threads) const;
 };
@@ -57,11 +56,11 @@ mlir::Value createSwizzledPlace(ThreadBuilder &b, int64_t rows, mlir::Value row,
 /// Whether `tile` is a view of a buffer in shared memory with attribute attn.swizzled.
 bool isSwizzled(mlir::Value tile);
 
-/// Whether `buffer` is in global memory, and the address of every row is a multiple of 16. The runtime checks that the
-/// address of each input and output is a multiple of 16.
+/// Whether `buffer` is in global memory, and the address of every row is a multiple of 16 bytes. The runtime checks
+/// that the address of each input and output is a multiple of 16 bytes.
 bool hasAlignedRows(mlir::Value buffer);
 
-/// Emits code that distributes the numbers below `count` among the threads, and runs `body` for each number. With
+/// Emits code that distributes the numbers below `count` among the threads. `body` emits the code for a number. With
 /// `unrolls`, the code has no loop.
 void forEachOfThread(ThreadBuilder &b, int64_t count, int64_t threads, bool unrolls,
                      llvm::function_ref<void(mlir::Value)> body);

@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// LLVM's numbers of the address spaces of shared memory: that of a block of threads, and that of a cluster of blocks,
-/// which copies of boxes expect.
+/// LLVM's numbers of two address spaces: the shared memory of a block of threads, and the shared memory of a cluster of
+/// blocks, which TMA expects.
 static constexpr unsigned kSharedOfBlock = 3, kSharedOfCluster = 7;
 
 static SharedTile makeTile(Value operand, int64_t rows) {
@@ -31,7 +31,7 @@ TilePipeline::TilePipeline(ThreadBuilder &top, Value operand, int64_t rows)
     : tile(makeTile(operand, rows)), tiles(tile.allocate(top, kStages)),
       full(allocateBarriers(top)), empty(allocateBarriers(top)) {}
 
-/// The address `bytes` bytes behind the first element of `buffer`, which is in shared memory.
+/// The address `bytes` bytes after the first element of `buffer`, which is in shared memory.
 static Value addressOf(ThreadBuilder &b, Value buffer, Value bytes) {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
   Value number = arith::IndexCastOp::create(b, b.getI64Type(), b.add(address, bytes));
@@ -78,7 +78,7 @@ void TilePipeline::waitFor(ThreadBuilder &b, Value barriers, Value turn, int64_t
 
 void TilePipeline::produce(ThreadBuilder &b, Value turn, Value map,
                            ArrayRef<Value> coordinates) const {
-  // A new barrier is in phase 0, and the phase before counts as over. The first wait for each stage therefore ends at
+  // A new barrier is in phase 0, and the previous phase counts as over. The first wait for each stage therefore ends at
   // once.
   waitFor(b, empty, turn, /*add=*/1);
   Value stage = stageOf(b, turn), arrival = barrier(b, full, stage);

@@ -5,8 +5,9 @@
 // One thread, the producer, copies boxes of a tensor to a circular buffer of tiles in shared memory. The warps that
 // compute, the consumers, read the tiles. Each stage of the buffer has two barriers in shared memory (PTX manual,
 // "mbarrier"): `full`, at which the copy arrives, and `empty`, at which each consumer warp arrives when it has read the
-// tile. Turn n is the use of tile n. It uses stage n mod kStages, and waits for phase n / kStages of the barriers of
-// this stage. Only the parity of a phase is tested.
+// tile. In turn n, a thread copies or reads tile n, in stage n mod kStages. A consumer waits until phase n / kStages of
+// `full` is over, and the producer waits until the previous phase of `empty` is over. Only the parity of a phase is
+// tested.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ public:
   /// Emits code that signals to the producer that this warp has read the tile, and increments `turn`.
   void release(ThreadBuilder &b, mlir::Value turn) const;
 
-  /// Creates a counter of turns that each thread has in a register.
+  /// Creates a counter of turns that each thread keeps in a register.
   static mlir::Value createTurn(ThreadBuilder &top);
 
   const SharedTile &getTile() const { return tile; }

@@ -3,9 +3,9 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A 64-bit number describes a factor in shared memory to wgmma (PTX manual, "matrix descriptor"), in units of 16 bytes:
-// - bits 0 to 13: its address;
-// - bits 16 to 29: the distance of blocks of 64 columns, for a factor that is transposed;
-// - bits 32 to 45: the distance of groups of 8 rows;
+// - bits 0 to 13: the address of the factor;
+// - bits 16 to 29: the distance between blocks of 64 columns, for a factor that is transposed;
+// - bits 32 to 45: the distance between groups of 8 rows;
 // - bits 62 and 63: 1, for swizzling by 128 bytes.
 //
 // MLIR's nvvm.wgmma.mma_async does not accept a left factor in registers, so the instructions are inline assembly. One
@@ -25,9 +25,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// The bytes of a row of a block of a swizzled tile, of 8 such rows, and of the unit of the numbers in descriptions.
+/// The bytes of a row of 64 columns of a swizzled tile, the bytes of 8 such rows, and the unit of addresses and
+/// distances.
 static constexpr int64_t kRowBytes = 128, kGroupBytes = 8 * kRowBytes, kUnit = 16;
-/// An address in a description is the number of units modulo this number.
+/// The address of a factor is given in units, modulo this number.
 static constexpr int64_t kMostUnits = 1 << 14;
 
 bool attn::multipliesByWarpgroups(GpuAttr gpu, Type element, int64_t warps, int64_t rows,
@@ -47,7 +48,7 @@ Value WarpgroupMultiply::describe(ThreadBuilder &b, Value tile, Value offset) co
   return createOpaque(b, low); // all descriptions of a tile are `low` plus constants
 }
 
-/// The description of a factor that begins `bytes` behind the factor whose description has the lower half `low`.
+/// The description of a factor that begins `bytes` bytes after the factor whose description has the lower half `low`.
 static Value createDescription(ThreadBuilder &b, Value low, int64_t bytes) {
   static constexpr uint64_t kHigh = uint64_t(kGroupBytes / kUnit) << 32 | uint64_t(1) << 62;
   Value moved = b.createOrFold<arith::AddIOp>(low, b.i32(bytes / kUnit));

@@ -16,7 +16,8 @@
 
 namespace attn {
 
-/// The warps of a warpgroup, the rows that they multiply, and the most columns of one instruction.
+/// The number of warps of a warpgroup, the number of rows that they multiply, and the largest number of columns of one
+/// instruction.
 inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupRows = 64, kWarpgroupColumns = 256;
 
 /// Whether products of `element` use wgmma in a block of `warps` warps, each of which computes `rows` rows and
@@ -24,7 +25,7 @@ inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupRows = 64, kWarpgroupCol
 bool multipliesByWarpgroups(GpuAttr gpu, mlir::Type element, int64_t warps, int64_t rows,
                             int64_t columns);
 
-/// The number of warps of a task that computes a product, and the number of rows that these warps form.
+/// The number of warps of a task that computes a product, and the number of rows in which these warps are arranged.
 inline constexpr int64_t kWarpsOfProduct = 4;
 inline int64_t rowsOfWarps(bool isByWarpgroups) {
   return isByWarpgroups ? kWarpgroupWarps : kWarpsOfProduct / 2;
@@ -38,29 +39,31 @@ public:
   static constexpr int64_t kDepth = 16;
 
   /// Descriptions of factors. The rows of the swizzled `tile`, from `row` on, are rows of the left matrix or columns of
-  /// the right matrix. Each 16 of the first `depth` columns of the tile make one factor.
+  /// the right matrix. Each group of 16 columns, among the first `depth` columns of the tile, is one factor.
   Factor describeRows(ThreadBuilder &b, mlir::Value tile, mlir::Value row, int64_t depth) const;
-  /// Descriptions of factors. The rows of the swizzled `tile` are rows of the right matrix. Each 16 of the first
-  /// `depth` rows make one factor.
+  /// Descriptions of factors. The rows of the swizzled `tile` are rows of the right matrix. Each group of 16 rows,
+  /// among the first `depth` rows, is one factor.
   Factor describeColumns(ThreadBuilder &b, mlir::Value tile, int64_t depth) const;
 
   /// Whether the columns of the right matrix are rows or columns of its tile.
   enum class Right { Rows, Columns };
 
-  /// Adds the products of all pairs of factors to `sums`, the accumulators of a warp. With `clears`, the sums start
-  /// from 0. The left factors are results of describeRows().
+  /// Adds the product of each left factor and the right factor with the same number to `sums`, the accumulators of a
+  /// warp. With `clears`, the sums start from 0. The left factors are results of describeRows().
   void multiply(ThreadBuilder &b, const Factor &left, const Factor &right, Right order, bool clears,
                 llvm::MutableArrayRef<Accumulator> sums) const;
   /// Adds the products as above, with left factors in registers.
   void multiply(ThreadBuilder &b, llvm::ArrayRef<Factor> left, const Factor &right, Right order,
                 llvm::MutableArrayRef<Accumulator> sums) const;
 
-  /// These functions only start the products. `sums`, and factors in registers, must not be used before wait().
+  /// Like multiply(), but these functions only start the products. `sums`, and factors in registers, must not be used
+  /// before wait().
   void start(ThreadBuilder &b, const Factor &left, const Factor &right, Right order, bool clears,
              llvm::MutableArrayRef<Accumulator> sums) const;
   void start(ThreadBuilder &b, llvm::ArrayRef<Factor> left, const Factor &right, Right order,
              llvm::MutableArrayRef<Accumulator> sums) const;
-  /// Waits until all products that this warp started are complete, except the last `running`. `sums` can then be used.
+  /// Waits until the products of all calls of start() are complete, except those of the last `running` calls. `sums`
+  /// can then be used.
   static void wait(ThreadBuilder &b, int64_t running, llvm::MutableArrayRef<Accumulator> sums);
 
 private:

@@ -15,7 +15,7 @@ endif()
 # attn::runtime or attn::runtime_static.
 #
 #   TARGETS  ISA levels such as x86-64-v3; default: all levels of the processor that the project is built for
-#   EMIT     the kind of file that `name` links: o (default), a or so; also s, ll or mlir, to read the code
+# EMIT the kind of file that `name` links: o (default), a or so; and s, ll or mlir, for files to read
 #   OPTIONS  more options of attnc, such as --require-fused
 #
 # $<TARGET_FILE:name> is the compiled file. Properties of `name` hold the paths of the files beside it: ATTN_HEADER,
@@ -53,7 +53,7 @@ function(attn_add_library name model)
     set(remove)
     set(touch)
     if(kind STREQUAL linked)
-      # attnc writes no weights if the model has none; Ninja would then run the command in every build.
+      # If the model has no weights, attnc writes no file of weights, and Ninja would run the command in every build.
       set(beside "${stem}.h" "${stem}.json" "${stem}.safetensors")
       set(remove COMMAND "${CMAKE_COMMAND}" -E rm -f "${stem}.safetensors")
       set(touch COMMAND "${CMAKE_COMMAND}" -E touch "${stem}.safetensors")

@@ -47,6 +47,6 @@ void fuzz::expect(bool condition, llvm::StringRef promise) {
 
 std::string fuzz::textOf(llvm::Error error) {
   std::string text = llvm::toString(std::move(error));
-  expect(!text.empty(), "an error that says something");
+  expect(!text.empty(), "an error with a text");
   return text;
 }

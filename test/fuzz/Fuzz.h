@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A target is one file that defines LLVMFuzzerTestOneInput. This function passes bytes to a reader of files, and aborts
-// the process if the reader breaks a promise of its interface. libFuzzer chooses the bytes in the preset fuzz,
-// Replay.cpp in all other presets.
+// the process if the reader breaks a promise of its interface. libFuzzer chooses the bytes in the preset fuzz, and
+// Replay.cpp chooses them in all other presets.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A changed byte of a zip file mostly causes a checksum error, so that the reader stops there. Here the input bytes are
-// the entries themselves, separated by zeros: the graph, the table of the weights, the data of each weight.
+// A changed byte of a zip file usually causes a checksum error, and the reader then reads no further. Here the input
+// bytes are the entries themselves, separated by zeros: the graph, the table of the weights, the data of each weight.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// `attn-run --describe` reads the manifest from a library, `attnc --from=emit` from LLVM IR.
+// `attn-run --describe` reads the manifest from a library, and `attnc --from=emit` reads it from LLVM IR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   writeHeader(*library);
   std::string written = writeManifest(*library);
   llvm::Expected<LibraryInfo> again = readManifest(written);
-  fuzz::expect(bool(again), "a manifest to be written as it can be read");
-  fuzz::expect(writeManifest(*again) == written, "a manifest to be read as it was written");
+  fuzz::expect(bool(again), "a written manifest that can be read");
+  fuzz::expect(writeManifest(*again) == written, "the manifest that was written");
   return 0;
 }

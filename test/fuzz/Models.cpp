@@ -26,7 +26,7 @@ static const DialectRegistry &registry() {
 }
 
 /// Returns the context for the next import. Creating a context takes longer than most imports, so kRuns imports share
-/// one. A new one then replaces it, because a context never frees its types and attributes.
+/// one context. A new context then replaces it, because a context never frees its types and attributes.
 static MLIRContext &context() {
   constexpr unsigned kRuns = 128;
   static std::unique_ptr<MLIRContext> context;
@@ -48,6 +48,6 @@ void fuzz::importModel(llvm::StringRef path) {
     size_t bytes = llvm::divideCeil(weight.elementType.getIntOrFloatBitWidth(), 8);
     for (int64_t size : weight.shape)
       bytes *= size;
-    expect(weight.bytes->getBufferSize() == bytes, "weights of their shape");
+    expect(weight.bytes->getBufferSize() == bytes, "weights whose sizes fit their shapes");
   }
 }

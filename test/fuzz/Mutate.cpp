@@ -1,12 +1,12 @@
-//===- Mutate.cpp - texts that keep their brackets --------------------------===//
+//===- Mutate.cpp - mutations that keep the brackets of texts ---------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The formats here are texts, or begin with a text: JSON, MLIR, Python literals. A byte that is changed at random
-// mostly breaks the syntax, so that only the parser is tested. Therefore this mutator splits a text into units (words,
-// numbers, strings, everything between two matching brackets). It replaces a unit by another unit, mostly of the same
-// kind, or by a number such as a limit of an integer type, or it removes or repeats the unit. One call in four lets
-// libFuzzer change bytes instead.
+// The files that the targets read are texts, or begin with a text: JSON, MLIR, Python literals. A byte that is changed
+// at random usually breaks the syntax, and then only the parser is tested. Therefore this mutator splits a text into
+// units (words, numbers, strings, everything between two matching brackets). It replaces a unit by another unit, mostly
+// of the same kind, or by a number such as a limit of an integer type, or it removes or repeats the unit. One call in
+// four lets libFuzzer change bytes instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,7 @@ static std::vector<Unit> unitsOf(StringRef text) {
   return units;
 }
 
-/// Returns `text` with one unit changed. If another unit replaces it, that unit comes from `other`.
+/// Returns `text` with one unit changed. If another unit replaces that unit, the replacement comes from `other`.
 static std::string changeUnit(StringRef text, StringRef other, std::mt19937 &generator) {
   static constexpr llvm::StringLiteral kNumbers[] = {
       "0",          "1",          "-1",         "2",           "7",  "-9223372036854775808", "9223372036854775807",

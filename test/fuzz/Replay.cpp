@@ -23,7 +23,7 @@ using Bytes = std::vector<uint8_t>;
 static constexpr size_t kMinRoom = 4096;
 static std::mt19937 generator;
 
-/// Makes one of the most frequent changes of libFuzzer.
+/// Makes one of the changes that libFuzzer makes most often.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize) {
   auto below = [](size_t bound) { return generator() % bound; };
   size_t at = size ? below(size) : 0, length = size ? 1 + below(std::min<size_t>(size - at, 16)) : 0;

@@ -18,7 +18,7 @@ static void read(llvm::StringRef bytes) {
   std::string path = fuzz::writeFile(".safetensors", bytes);
   if (auto tensors = readSafetensors(path))
     for (const auto &[name, array] : *tensors)
-      fuzz::expect(array.data.size() == uint64_t(array.getNumElements() * (array.bits / 8)), "data of its shape");
+      fuzz::expect(array.data.size() == uint64_t(array.getNumElements() * (array.bits / 8)), "data whose size fits the shape");
   else
     fuzz::textOf(tensors.takeError());
   attn_weights *weights = nullptr;
@@ -29,8 +29,8 @@ static void read(llvm::StringRef bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::StringRef bytes = fuzz::toText(data, size);
   read(bytes);
-  // Read the bytes again after the right header length, which ends the header at the first zero. Otherwise the lengths
-  // of most mutated headers would be wrong.
+  // Read the bytes once more, with the right header length before them: the header then ends at the first zero. The
+  // lengths in most mutated files are wrong.
   char length[8];
   llvm::support::endian::write64le(length, bytes.take_until([](char c) { return c == '\0'; }).size());
   read((llvm::StringRef(length, sizeof length) + bytes).str());

@@ -22,7 +22,7 @@ from program import Program  # noqa: E402
 
 # Larger files are left out, because each mutation of them takes more time.
 MAX_BYTES = 65536
-# Entries that the importer does not read, so that mutations of them would test nothing.
+# Entries that the importer does not read. Mutations of these entries would test nothing.
 UNREAD = {"device", "hint", "is_hop_single_tensor_return", "is_param", "kind", "metadata", "module_call_graph", "opset_version",
           "requires_grad", "torch_version", "treespec_namedtuple_fields", "verifiers"}
 
@@ -49,7 +49,7 @@ def read_part(value):
 
 
 def entries(path):
-    """Returns an input of Graph.cpp: entries that end with a zero byte, so the data of a weight contain none."""
+    """Returns an input of Graph.cpp. Zero bytes separate the entries, so all bytes of weights become 1."""
     with zipfile.ZipFile(path) as archive:
         names = [name.split("/", 1)[1] for name in archive.namelist()]
         held = {name: archive.read(full) for name, full in zip(names, archive.namelist())}

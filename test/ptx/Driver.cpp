@@ -7,7 +7,7 @@
 // Environment variables:
 //   ATTN_FAKE_EMULATOR    the command that starts the emulator; without it, kernels do nothing
 //   ATTN_FAKE_LOG         a file that gets a line for each call
-//   ATTN_FAKE_FAIL        "cuMemAlloc_v2:2:3" makes call 3 of cuMemAlloc_v2 return error 2; without ":3", all calls do
+//   ATTN_FAKE_FAIL        "cuMemAlloc_v2:2:3": call 3 of cuMemAlloc_v2 fails with error 2; without ":3", all calls fail
 //   ATTN_FAKE_CAPABILITY  the compute capability, 80 by default
 //
 // Although the addresses of device memory are valid in this process, only the emulator and the functions that copy
@@ -250,7 +250,7 @@ API(cuCtxCreate_v2, void **context, unsigned, int) {
   BEGIN()
   std::lock_guard<std::mutex> lock(device().mutex);
   static unsigned long long numCreated;
-  // As in the real driver, a new context may lie where a destroyed one was.
+  // As in the real driver, a new context may have the address of a destroyed context.
   *context = nullptr;
   for (auto &[address, other] : device().contexts)
     if (!other.isAlive)

@@ -2,8 +2,8 @@
 
 Prints a table of the registers of a thread, its spilled bytes, the shared memory of a block and the instructions that
 multiply matrices. Attentions of 16-bit elements with head sizes of at most 128 must not spill. The assembler must not
-serialise asynchronous products: of its messages C7510 to C7519 about them, only C7517 is allowed, which reports an
-additional wait beside one in the code.
+serialise asynchronous products. Of its messages C7510 to C7519 about such products, only C7517 is allowed: it reports a
+wait that the assembler added beside a wait of the code.
 """
 import json
 import pathlib

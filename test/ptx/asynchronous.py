@@ -12,11 +12,11 @@ import numpy as np
 
 LANES = np.arange(32)
 FIELDS = {"phase": 1, "count": 20, "pending": 20, "bytes": 22}  # name: bits, from the lowest on
-BYTES_BIAS = 1 << 21  # so that the number of pending bytes may be negative for a while
+BYTES_BIAS = 1 << 21  # because the number of pending bytes may be negative temporarily
 
 
 class Fault(Exception):
-    """An error of a program that does something that the GPU forbids."""
+    """An operation that the GPU forbids."""
 
 
 class Barrier:

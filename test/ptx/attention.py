@@ -71,7 +71,7 @@ VARIANTS = {
 TYPES = {"bf16": 2e-2, "f16": 3e-3, "f32": 2e-5}
 # The numbers of queries and keys, the head sizes of queries and values, and the number of heads of keys.
 SHAPES = [(70, 130, 64, 64, 2), (20, 50, 96, 72, 1), (33, 200, 40, 24, 1), (1, 77, 128, 128, 2), (150, 40, 20, 9, 2), (64, 64, 256, 256, 1)]
-# With these shapes, there are several tiles of queries and of keys at the level sm_90a.
+# With these shapes, there are several tiles of keys, and for most shapes several tiles of queries, at the level sm_90a.
 LONG_SHAPES = {"plain": (130, 400, 64, 64, 2), "causal": (250, 270, 64, 128, 1), "window": (140, 300, 128, 64, 2), "dense": (129, 300, 64, 64, 1),
                "bias": (130, 390, 64, 64, 2), "lengths": (64, 400, 72, 64, 1), "alibi": (64, 300, 128, 128, 1)}
 CAPABILITIES = (80, 90)  # of the levels sm_80 and sm_90a

@@ -139,7 +139,7 @@ class Block:
 
 
 class Barrier:
-    """Counts the threads that arrive, and how often all have arrived. May reduce a condition of all threads by `or`."""
+    """Counts the threads that arrive, and how often all have arrived. Can `or` the conditions of all threads."""
 
     def __init__(self):
         self.arrived, self.times, self.holds, self.results = 0, 0, False, {}
@@ -659,7 +659,7 @@ class Decoder(asynchronous.Instructions):
     def from_half(self, element):
         return from_bf16 if element == "bf16" else lambda x: x.view(np.float16).astype(np.float32)
 
-    # Matrices: the lanes of a warp hold elements as the manual of PTX says.
+    # Matrices. The PTX manual says which elements each lane of a warp holds.
 
     def do_ldmatrix(self):
         targets, address, transposes = self.operands[0], self.address(self.operands[1]), "trans" in self.parts
@@ -671,7 +671,7 @@ class Decoder(asynchronous.Instructions):
             for i, name in enumerate(targets):
                 matrix = rows[8 * i:8 * i + 8]
                 matrix = matrix.T if transposes else matrix
-                pairs = np.ascontiguousarray(matrix).view(np.uint32)  # two neighbours in each
+                pairs = np.ascontiguousarray(matrix).view(np.uint32)  # each holds two neighbours
                 warp.set(name, pairs[LANES // 4, LANES % 4], mask)
         return execute
 
@@ -679,7 +679,8 @@ class Decoder(asynchronous.Instructions):
         element = self.parts[self.parts.index("f32") + 1]
         sums, left, right, start = self.operands
         group, in_group = LANES // 4, LANES % 4
-        # Row and column of each element of a register of the left factor; of the right factor, depth and column.
+        # The row and the column of each element that a lane holds of the left factor, and the depth and the column for
+        # the right factor.
         if element == "tf32":
             left_at = [(group + 8 * (i & 1), in_group + 4 * (i >> 1)) for i in range(4)]
             right_at = [(in_group + 4 * i, group) for i in range(2)]

@@ -29,7 +29,7 @@ class Program:
     kernels: dict
     shared: set  # names of variables at the beginning of dynamic shared memory
     constants: dict  # name: the bytes of an array in global memory
-    addresses: dict = field(default_factory=dict)  # name: where such an array is
+    addresses: dict = field(default_factory=dict)  # name: the address of the array
 
 
 def split_operands(text):

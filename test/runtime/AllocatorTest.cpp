@@ -184,8 +184,7 @@ TEST_F(AllocatorTest, IsRefusedOnceMemoryIsHeld) {
   Library library = linkedLibrary();
   EXPECT_EQ(attn_set_allocator(&allocator), ATTN_ERROR_USAGE);
   EXPECT_STREQ(attn_last_error(),
-               "attn_set_allocator: expected that no object of attn exists, got 1 of its "
-               "blocks of memory in use");
+               "attn_set_allocator: expected 0 blocks of memory in use by objects of attn, got 1");
 }
 
 TEST_F(AllocatorTest, NeedsBothFunctions) {

@@ -247,7 +247,7 @@ TEST_F(CallTest, Statistics) {
   options.parallel_for = attn_pool_parallel_for;
   options.pool = pool.get();
   options.statistics = &statistics;
-  // The system decides which workers run: repeat the call until more than one worker did.
+  // The system decides which workers run: repeat the call until more than one worker has run tasks.
   int64_t busy = 0;
   for (int attempt = 0; attempt < 1000 && busy < 2; ++attempt) {
     ASSERT_EQ(many.call(forward.get(), weights.get(), &options), ATTN_OK) << attn_last_error();

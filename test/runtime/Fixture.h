@@ -8,7 +8,7 @@
 #define ATTN_TEST_FIXTURE_H
 
 #include "attn.hpp"
-// Included after attn.hpp, to test that this compiles. The runtime itself is built with the structs that attn.h
+// Included after attn.hpp, to test that this order compiles. The runtime itself is built with the structs that attn.h
 // declares.
 #include <dlpack/dlpack.h>
 

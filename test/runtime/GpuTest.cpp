@@ -49,8 +49,8 @@ const attn_variant_info variants[] = {
      ".visible .entry scale_0(...)"},
     {"any", "", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr},
 };
-/// The argument of kernel box_0. It contains the descriptor (tensor map) of the input, from which the kernel copies 16
-/// rows at a time.
+/// The argument of kernel box_0. It contains the memref descriptor of the input, from which the kernel copies 16 rows
+/// at a time.
 struct BoxContext {
   int64_t size;
   const void *allocated, *aligned;
@@ -353,7 +353,7 @@ TEST_F(GpuTest, TasksAndOptions) {
   attn_call_options options = {};
   options.workers = 2;
   expectError(call(function.get(), weights.get(), options), ATTN_ERROR_USAGE,
-              "scale: expected no parallel_for, pool or workers for a GPU, got some");
+              "scale: expected no parallel_for, pool or workers for a GPU, got at least one");
   Function onCpu;
   ASSERT_EQ(create(onCpu, "any", {}), ATTN_OK);
   options = {};

@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: fork mha.so\n");
     return 1;
   }
-  alarm(60); // because of a bug, threads may wait for each other forever
+  alarm(60); // a bug may make threads wait for each other forever
   attn_library *library;
   attn_function *layer;
   attn_pool *pool;
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
       }
     });
 
-  int right = 0, status = 0; // the number of right children, and the status of the last child
+  int right = 0, status = 0; // the number of children with the right result, and the last status
   while (right < kForks) {
     pid_t child = fork();
     if (!child)
@@ -100,8 +100,8 @@ int main(int argc, char **argv) {
     thread->join();
   for (std::thread &thread : callers)
     thread.join();
-  std::printf("children that answered right: %d of %d; wrong answers in the parent: %lld\n", right,
-              kForks, (long long)(wrong + !former));
+  std::printf("children with the right result: %d of %d; wrong results in the parent: %lld\n",
+              right, kForks, (long long)(wrong + !former));
   if (WIFSIGNALED(status))
     std::printf("signal %d ended a child\n", WTERMSIG(status));
   attn_pool_release(pool);

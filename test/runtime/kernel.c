@@ -1,4 +1,4 @@
-//===- kernel.c - a library as attnc would write it, by hand --------------===//
+//===- kernel.c - a library like those of attnc, written by hand ----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: release mha.so PACKED [misuse]\n");
     return 1;
   }
-  alarm(60); // because of a bug, threads may wait for each other forever
+  alarm(60); // a bug may make threads wait for each other forever
   attn_library *library;
   attn_function *layer;
   attn_pool *pool, *pausePool;
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
   attn_weights *shared = sets[1].pack(layer);
   check(attn_weights_save(shared, argv[2]));
   for (int i = 1; i <= kSwaps; ++i) {
-    // A call with set `i` pauses in the middle.
+    // A call with the current set pauses in the middle.
     Pause pause(pausePool);
     std::thread paused([&, i] {
       Caller caller(x);
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
   stop = true;
   for (std::thread &caller : callers)
     caller.join();
-  std::printf("swaps: %d; wrong answers: %lld\n", kSwaps, (long long)wrong);
+  std::printf("swaps: %d; wrong results: %lld\n", kSwaps, (long long)wrong);
   attn_pool_release(pausePool);
   attn_pool_release(pool);
   attn_weights_release(shared);

@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   for (std::thread &caller : callers)
     caller.join();
   std::printf(
-      "%lld swaps; answers of the first weights %lld, of the second %lld, of neither %lld\n",
+      "%lld swaps; results of the first weights %lld, of the second %lld, of neither %lld\n",
       (long long)swaps, (long long)seen[0], (long long)seen[1], (long long)wrong);
   attn_pool_release(pool);
   attn_weights_release(shared);

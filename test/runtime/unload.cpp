@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: unload mha.so\n");
     return 1;
   }
-  alarm(60); // because of a bug, threads may wait for each other forever
+  alarm(60); // a bug may make threads wait for each other forever
   attn_pool *pool;
   check(attn_pool_create(2, &pool));
   std::vector<float> x = randomInput();
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     ++orders;
     unloads += !isLoaded(argv[1]);
   } while (std::next_permutation(order, order + 3));
-  std::printf("orders: %d; libraries unloaded: %d; wrong answers: %lld\n", orders, unloads,
+  std::printf("orders: %d; libraries unloaded: %d; wrong results: %lld\n", orders, unloads,
               (long long)wrong);
   attn_pool_release(pool);
   return unloads != orders || wrong;

@@ -4,7 +4,7 @@
 // CLOSE: output 0: error {{[0-9.]+}}e-0{{[6-9]}}, largest value {{.*}}
 // CLOSE-NEXT: output 1: error
 
-// Compiled code rounds to float32 and the reference does not, so they differ with a tolerance of 0.
+// Compiled code rounds to float32 and the reference does not, so the results differ: a tolerance of 0 is too small.
 // RUN: not attn-run %s --reference --entry=attend --dim=q.2=5 --tolerance=0 2>&1 | FileCheck %s --check-prefix=APART
 // APART: attn-run: expected an error of at most 0.00e+00 in output 0 (--tolerance=0), got
 

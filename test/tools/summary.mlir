@@ -1,4 +1,4 @@
-// After a call, attn-run prints the function, the ISA level, and figures of the outputs; with --json, as one object.
+// After a call, attn-run prints the function, the ISA level, and figures of the outputs. --json prints one object.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/f.so --target=x86-64
 // RUN: %python %S/../error/npy.py %t/x.npy '<f4' 2x3 0 1 -2 3 nan inf

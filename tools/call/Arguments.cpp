@@ -173,7 +173,7 @@ Failure attn::makeResults(const attn_function *function, std::vector<Array> &inp
     if (Failure failure = allocate(results[i]))
       return failure;
   }
-  // If there are too few inputs, the call reports it.
+  // If there are too few inputs, the call reports the error.
   for (int32_t i : getInOut(function))
     results.push_back(size_t(i) < inputs.size() ? inputs[i] : Array());
   return {};

@@ -19,7 +19,7 @@ namespace attn {
 /// Returns a failure with the last error message of the runtime if `status` is an error, and success otherwise.
 Failure toFailure(attn_status status);
 
-/// Reads a decimal number that is the whole of `text`.
+/// Parses `text` as a decimal number. Returns false if `text` is anything else.
 template <typename Integer> bool parseInteger(std::string_view text, Integer &number) {
   const char *end = text.data() + text.size();
   auto [last, error] = std::from_chars(text.data(), end, number);

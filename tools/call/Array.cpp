@@ -86,7 +86,7 @@ uint16_t attn::toHalf(float value) { // `value` is finite
   // The distance between neighbours is 2^(exponent - 10), and 2^-24 below the least normal number.
   int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
   double steps = std::nearbyint(std::ldexp(std::abs(double(value)), 10 - exponent));
-  // `steps` contains the leading bit of a normal number; a carry goes on into the exponent.
+  // `steps` contains the leading bit of a normal number, and a carry of the rounding increments the exponent.
   int bits = std::min((exponent + 14) * 1024 + int(steps), 31 * 1024);
   return bits | (std::signbit(value) ? 1 << 15 : 0);
 }

@@ -29,7 +29,7 @@ struct Array {
   double at(int64_t i) const;
 };
 
-/// Reads a file of any version whose arrays are little-endian and in C order.
+/// Reads a .npy file of any version whose array is little-endian and in C order.
 Failure readNpy(const std::string &path, Array &array);
 
 Failure writeNpy(const std::string &path, const Array &array);

@@ -116,7 +116,7 @@ Failure Call::load() {
 
 static attn_function_options functionOptions(const CallOptions &options) {
   DLDevice device;
-  (void)parseDevice(options.device, device).message; // check() has reported a failure
+  (void)parseDevice(options.device, device).message; // check() reports a wrong device
   return {sizeof(attn_function_options), options.level.empty() ? nullptr : options.level.c_str(),
           device};
 }
@@ -339,8 +339,9 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
   if (Failure failure = gpu.copyOut(&rangeErrors, word.get(), sizeof rangeErrors))
     return failure;
   if (rangeErrors)
-    return refuse("expected lengths and indices of input %d in their range, got others",
-                  __builtin_ctz(rangeErrors));
+    return refuse(
+        "expected lengths and indices of input %d in their range, got at least one outside",
+        __builtin_ctz(rangeErrors));
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<char> after(inputs[i].data.size());
     if (Failure failure = gpu.copyOut(after.data(), onGpu.memory[i].get(), after.size()))
@@ -360,7 +361,7 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
 }
 
 /// Calls three times and compares the results. If a call reads uninitialized memory or changes its weights, a later
-/// call usually gives other results. A call faults if it writes to an input that is not in-out. The last call also
+/// call usually gives different results. A call faults if it writes to an input that is not in-out. The last call also
 /// faults if it writes to its weights, which are mapped read-only.
 Failure Call::callThrice(attn_call_options callOptions) {
   rt::Weights mapped;

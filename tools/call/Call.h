@@ -48,14 +48,15 @@ struct CallOptions {
 };
 
 /// Calls a function of a library, checks the results, and measures the time. The members that return a Failure must be
-/// called in this order. Each prints its results to standard output, unless the options ask for JSON.
+/// called in the order of their declarations. Each prints its results to standard output, unless the options ask for
+/// JSON.
 class Call {
 public:
   explicit Call(CallOptions options) : options(std::move(options)) {}
 
   Failure load();
   /// Finds the level at which each function runs on this CPU. The level is empty if this CPU runs no level of the
-  /// function and the options name no level. Needs only load().
+  /// function and the options name no level. It needs only load() before it.
   Failure findLevels(std::vector<std::string> &levels) const;
   /// Creates the function, and finds out where its weights are.
   Failure open();
@@ -98,7 +99,7 @@ private:
                       attn_call_options callOptions);
   /// The tensors and the workspace of a call, in memory of the GPU.
   struct OnGpu;
-  /// Copies the inputs to the GPU. `pattern` fills outputs and workspace.
+  /// Copies the inputs to the GPU, and fills outputs and workspace with `pattern`.
   Failure placeOnGpu(OnGpu &call, char pattern);
   /// Calls the function on the GPU, checks that the call did not change its inputs, and copies the outputs back.
   Failure callOnGpu(char pattern, attn_call_options callOptions);
@@ -129,7 +130,7 @@ private:
 Failure compareArrays(const Array &got, const std::string &name, const Array &expected,
                       const std::string &source, double tolerance, bool prints, double &error);
 
-/// Fails if something could not be written to standard output.
+/// Fails if a write to standard output failed.
 Failure checkOutput();
 
 } // namespace attn

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// The result of a function that can fail. If the function failed, it is true, and its message is one sentence with the
-/// reason. If the function succeeded, it is false.
+/// The result of a function that can fail. A Failure is true if the function failed; `message` is then one sentence
+/// with the reason.
 struct [[nodiscard]] Failure {
   std::string message;
   explicit operator bool() const { return !message.empty(); }

@@ -31,9 +31,9 @@ static constexpr unsigned kChains = 12;
 #define ATTN_VECTOR "v"
 #endif
 
-// Twelve independent chains hide the latency of two multiply-adds per cycle. The asm keeps each
-// chain in its register. This is a macro, because a function compiled for one instruction set
-// cannot inline a template compiled for another.
+// Twelve independent chains hide the latency of the multiply-adds if a core starts two in each cycle. The asm keeps
+// each chain in its register. This is a macro, because a function compiled for one instruction set cannot inline a
+// template compiled for another.
 #define ATTN_CHAINS(NAME, LANES, ...)                                                              \
   __VA_ARGS__ [[gnu::noinline]] static void NAME(long steps) {                                     \
     typedef float Vector __attribute__((vector_size(4 * LANES)));                                  \

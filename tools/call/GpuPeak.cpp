@@ -37,8 +37,8 @@ static std::string writeHeader(const char *version, const char *target) {
          "cvta.to.global.u64 %rd3, %rd1;\nmov.b64 %rd4, 0;\n";
 }
 
-/// Ends the loop over the products, and stores the sum of the registers [first, end), which is 0, only if it is not 0:
-/// without the store, the assembler would remove the products.
+/// Ends the loop over the products, and then stores the sum of the registers [first, end) if it is not 0. The sum is
+/// always 0, but without the store, the assembler would remove the products.
 static std::string writeEnd(int first, int end) {
   std::string text =
       "add.s64 %rd4, %rd4, 1;\nsetp.lt.s64 %p1, %rd4, %rd2;\n@%p1 bra $loop;\nmov.b32 %r7, 0;\n";
@@ -57,7 +57,7 @@ static std::string writeZeros(int end) {
   return text;
 }
 
-/// A kernel with eight accumulators for each warp, which are enough that no mma.sync waits for the previous one.
+/// A kernel with eight accumulators for each warp, so that no mma.sync waits for the previous one.
 static PeakKernel makeKernelOfWarps() {
   static constexpr int kAccumulators = 8, kEnd = kFirst + 4 * kAccumulators;
   static constexpr unsigned kThreads = 256;

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Measures the GFLOP/s of products of bf16 matrices on all multiprocessors: by wgmma.m64n256k16 with factors in shared
-/// memory if the GPU has this instruction, and otherwise by mma.sync.m16n8k16 with factors in registers.
+/// Measures the GFLOP/s of products of bf16 matrices on all multiprocessors: with wgmma.m64n256k16 and factors in
+/// shared memory if the GPU has this instruction, and otherwise with mma.sync.m16n8k16 and factors in registers.
 Failure measureMatrixPeak(const Gpu &gpu, double &gflops);
 
 } // namespace attn

@@ -12,8 +12,8 @@
 
 using namespace attn;
 
-/// Bytes of the guard on each side. It is larger than any tile, so that it also traps an access to
-/// a tile that lies completely outside.
+/// Bytes of the guard on each side. It is larger than any tile, so that it also traps an access to a tile that lies
+/// completely outside of the bytes.
 static constexpr size_t kGuard = 1 << 20;
 
 static size_t getPageSize() { return sysconf(_SC_PAGESIZE); }

@@ -25,7 +25,7 @@ public:
   enum class Side { Start, End };
 
   /// Allocates `bytes` bytes next to the guard at `side`; data() is null if there is not enough memory. With Side::End,
-  /// the memory has only the alignment that `bytes` is a multiple of.
+  /// the memory is aligned to n bytes only if `bytes` is a multiple of n.
   GuardedMemory(size_t bytes, Side side);
   GuardedMemory(GuardedMemory &&other) : first(other.first), numBytes(other.numBytes) {
     other.first = nullptr;

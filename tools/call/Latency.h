@@ -28,8 +28,8 @@ struct Latencies {
 };
 
 /// Calls all functions concurrently, the first from the calling thread and each other function from
-/// a thread of its own, until `seconds` have passed, and at least three times. One call before, which is not
-/// measured, warms each thread up.
+/// a thread of its own, until `seconds` have passed, and at least three times. Before that, each thread makes one call
+/// that is not measured.
 Failure measureLatencies(const std::vector<std::function<Failure()>> &functions, double seconds,
                          Latencies &latencies);
 

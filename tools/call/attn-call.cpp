@@ -36,7 +36,7 @@ struct Option {
 
 } // namespace
 
-// The value of an option, by the type of its member of CallOptions.
+// Each of these functions sets a member of CallOptions from the value of its option.
 static Failure set(bool &flag, const char *, const char *) {
   flag = true;
   return {};

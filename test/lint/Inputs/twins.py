@@ -1,4 +1,4 @@
-"""A model that has every mistake in docs/lint.md once, and the same model without mistakes. This script wrote
+"""A model with every mistake in docs/lint.md, and the same model without mistakes. This script wrote
 twins-mistaken.pt2 and twins-corrected.pt2. Names, sizes and spelling differ from the models of test/run/cases."""
 
 import io

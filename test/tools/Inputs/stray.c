@@ -1,5 +1,5 @@
-/* A library with the function y = x of 5 floats. The kernel ends with the forbidden access STRAY, a statement that the
-   compiler's command line defines. */
+/* A library with the function y = x of 5 floats. The kernel ends with the statement STRAY, such as a forbidden access,
+   which the command line of the compiler defines. */
 #include "attn_kernel.h"
 
 #include <stddef.h>
