@@ -37,8 +37,8 @@ struct Model {
 /// Loads the dialects that importers use into `context`.
 void loadFrontendDialects(mlir::MLIRContext &context);
 
-/// Imports the file `path`, whose suffix selects the format, and verifies the module. An error is
-/// one line that starts with the path and, if the user's source is known, the line in the source.
+/// Imports the file `path`, whose suffix selects the format, and verifies the module. An error is one line, which
+/// starts with the path. The line in the user's source follows if it is known.
 llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &context);
 
 /// The importers, one function per format. They report errors without the path.

@@ -22,8 +22,9 @@ using namespace attn;
 /// The greatest size of a dimension for which the file gives no range.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
-/// Checks that `op` can become a function of a library: a public function with a body of one block, on ranked tensors.
-/// Private functions are rejected because callers of a library cannot reach them, and functions cannot call each other.
+/// Checks that `op` can become a function of a library: it must be a public function on ranked tensors, and its body
+/// must be one block. Private functions are rejected because callers of a library cannot reach them, and functions
+/// cannot call each other.
 static LogicalResult verifyCompilable(Operation *op) {
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function || !function.isPublic() || function.isDeclaration())
@@ -61,8 +62,7 @@ static LogicalResult verifyNames(func::FuncOp function) {
     if (!llvm::json::isUTF8(name))
       return function.emitError() << "expected the name of each " << kind << " in UTF-8, got " << name;
     if (!seen.insert(name).second)
-      return function.emitError() << "expected one " << kind << " named " << name
-                                  << ", got another";
+      return function.emitError() << "expected one " << kind << " named " << name << ", got two";
     return success();
   };
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -105,7 +105,7 @@ static void nameArguments(func::FuncOp function) {
     function->setAttr(AttnDialect::kSymbolsAttr, builder.getArrayAttr(symbols));
 }
 
-/// A result that is written to an in-out argument must have the sizes of the argument.
+/// Checks that `result`, which each call writes to the in-out argument `argument`, has the sizes of this argument.
 static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, Value result) {
   auto dims = function.getArgAttrOfType<ArrayAttr>(argument, AttnDialect::kDimsAttr);
   auto type = cast<RankedTensorType>(result.getType());
@@ -117,8 +117,8 @@ static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, 
   return success();
 }
 
-/// Names unnamed results out, or out.0, out.1, ... Gives each dynamic dimension of a result the symbol of an argument
-/// that has the same size. A result that is written to an in-out argument gets the name of the argument.
+/// Names unnamed results out, or out.0, out.1, ... Gives each dynamic dimension of a result the symbol of the argument
+/// dimension with the same size. A result that is written to an in-out argument gets the name of the argument.
 static LogicalResult nameResults(func::FuncOp function) {
   Builder builder(function.getContext());
   Operation *terminator = function.getBody().front().getTerminator();

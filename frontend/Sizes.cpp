@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In MLIR, the elementwise sum of x and y is undefined if x and y have different sizes: a loop over x would read past
-// the end of y. This file turns every size into an expression over the dimensions of the arguments, and every
-// requirement of an operation into an equation of two sizes.
+// In MLIR, the elementwise sum of two tensors of different sizes is undefined: its loop would read past the end of the
+// smaller tensor. This file turns every size into an expression over the dimensions of the arguments. It turns every
+// requirement of an operation into an equation of two sizes, or into an expression that must not be negative.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ public:
 
   LogicalResult run() {
     function.walk([&](Operation *op) { collect(op); });
-    // Repeat until nothing changes: a tie of two symbols can make sums and products of them equal.
+    // Repeat until nothing changes: if one equation replaces a symbol, another equation may then determine a symbol.
     for (bool changed = true; changed;) {
       changed = false;
       for (const Equation &equation : equations) {
@@ -69,8 +69,8 @@ private:
   };
 
   //===------------------------------------------------------------------===//
-  // Sizes as affine expressions. The first symbols of an expression are those of the function; each
-  // further symbol stands for an unknown size.
+  // Sizes as expressions. The first symbols of an expression are the symbols of the function; each further symbol
+  // stands for an unknown size.
   //===------------------------------------------------------------------===//
 
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
@@ -321,8 +321,8 @@ private:
     return true;
   }
 
-  /// Makes sure that `expr` is never negative. If the ranges of the symbols in `expr` allow a negative value, narrows
-  /// the range of the symbol if there is only one, and fails otherwise.
+  /// Ensures that `expr` is never negative. If the ranges of its symbols allow a negative value, narrows the range of
+  /// its only symbol, or fails if it has several.
   LogicalResult restrict(Operation *op, AffineExpr expr) {
     auto refuse = [&] {
       return op->emitError() << "expected a slice inside its tensor in every call, got "
@@ -377,7 +377,7 @@ private:
   void rename() {
     if (symbols.empty())
       return;
-    // Keep a symbol that stands for itself or for a number; drop one that another symbol replaced.
+    // Keep a symbol that stands for itself or for a number. Drop a symbol that another one replaced.
     SmallVector<Attribute> kept;
     llvm::DenseMap<Attribute, Attribute> renamed;
     for (auto [i, symbol] : llvm::enumerate(symbols)) {
@@ -401,9 +401,9 @@ private:
   MLIRContext *context;
   bool namedByFile;
   SmallVector<SymbolAttr> symbols;
-  /// For each symbol of an expression, the expression that it is known to equal: at first the symbol itself.
+  /// For each symbol of an expression, the expression that it is known to equal. At first, this is the symbol itself.
   SmallVector<AffineExpr> same;
-  /// The name of each symbol of an expression in messages.
+  /// For each symbol of an expression, its name in error messages.
   SmallVector<std::string> names;
   llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;
   SmallVector<Equation> equations;

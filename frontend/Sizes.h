@@ -11,11 +11,12 @@
 
 namespace attn {
 
-/// Gives one symbol to the dimensions of arguments that an operation requires to be equal, so that the runtime checks
-/// that they are equal. Narrows the range of a dimension that must have one fixed size, or that keeps a slice inside
-/// its tensor. Fails if the file itself names the symbols (`namedByFile`) and has different ones for sizes that must be
-/// equal, if sizes that must be equal remain different expressions, such as x.0 + 1 and x.0, or if a slice may lie
-/// outside its tensor.
+/// Finds the dimensions of arguments that must be equal because an operation requires it, and gives them one symbol.
+/// The runtime then checks that they are equal. Narrows the range of a dimension if an operation requires one fixed
+/// size, or if a slice would otherwise lie outside its tensor. Fails
+///  * if the file itself names the symbols (`namedByFile`), but gives different names to sizes that must be equal;
+///  * if sizes that must be equal remain different expressions, such as x.0 + 1 and x.0;
+///  * if a slice may lie outside its tensor.
 mlir::LogicalResult tieSizes(mlir::func::FuncOp function, bool namedByFile);
 
 } // namespace attn

@@ -35,8 +35,8 @@ static Location lineOf(Operation *op) {
   return place ? place->getLoc() : op->getLoc();
 }
 
-/// Whether attn can compile ops on elements of `type`, which must not be index. Unsigned 8-bit integers are i8 too; an
-/// argument or result of unsigned integers is marked attn.unsigned.
+/// Whether attn can compile ops on elements of `type`. Unsigned 8-bit integers also have the type i8; an argument or
+/// result of unsigned integers is marked attn.unsigned.
 static bool isElement(Type type) {
   unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 || width == 8 ||
@@ -49,8 +49,8 @@ static LogicalResult refuse(Location loc, const Twine &what, Type type) {
                         << type;
 }
 
-/// Checks the element type and the number of bytes of `what`, an argument or a result with its name. A dynamic size
-/// counts as 1.
+/// Checks the element type and the number of bytes of an argument or a result, which `what` names in error messages. A
+/// dynamic size counts as 1.
 static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorType type) {
   if (!isElement(type.getElementType()))
     return refuse(loc, what, type.getElementType());

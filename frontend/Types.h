@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Checks that attn supports all element types of `function`, whose arguments and results must have names, and that
-/// each argument and result fits into the address space.
+/// Checks that attn supports all element types in `function`, and that each argument and result fits into the address
+/// space. The arguments and results must have names.
 mlir::LogicalResult verifyTypes(mlir::func::FuncOp function);
 
 } // namespace attn

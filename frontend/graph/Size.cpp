@@ -150,7 +150,7 @@ Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const
 /// Returns a / b, or none if the quotient is not a polynomial.
 static std::optional<Size> divideExactly(Size a, const Size &b);
 
-/// Returns the product of the greatest number and of the symbols that divide every term of all sizes.
+/// Returns the greatest common factor of the terms of all `sizes`, which is a product of a number and symbols.
 static Size commonFactor(ArrayRef<Size> sizes) {
   std::optional<Size::Monomial> common;
   uint64_t number = 0;
@@ -372,7 +372,8 @@ std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
   return smaller ? multiply(common, *smaller) : std::nullopt;
 }
 
-/// Collects the operands of nested maxima, or of nested minima. A size that is not such a function is its only operand.
+/// Collects the operands of nested maxima, or of nested minima. If `size` is not such a function, `size` is the only
+/// operand.
 static void flatten(Size::Function function, const Size &size, std::map<std::string, Size> &operands) {
   const auto &terms = size.terms();
   if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1) {
@@ -400,7 +401,7 @@ bool attn::graph::isAtMost(const Size &a, const Size &b) {
 }
 
 /// The maximum or minimum of `a` and `b`. Nested operands are flattened, operands that never decide the result are left
-/// out, and the others are sorted by text, so that equal functions have equal texts.
+/// out, and the others are sorted by text, so that equal maxima or minima have equal texts.
 static std::optional<Size> extreme(Size::Function function, const Size &a, const Size &b) {
   std::map<std::string, Size> operands;
   flatten(function, a, operands);
@@ -549,7 +550,7 @@ std::optional<SmallVector<ViewGroup>> attn::graph::matchView(ArrayRef<Size> sour
   auto isUnit = [](const Size &size) { return size.isOne(); };
   SmallVector<ViewGroup> groups;
   while (!source.empty() && !result.empty()) {
-    // Find the shortest runs of dimensions of both sides that have the same number of elements.
+    // Find the shortest run of dimensions on each side such that both runs have the same number of elements.
     std::optional<ViewGroup> next;
     for (unsigned total = 2; total <= source.size() + result.size() && !next; ++total) {
       for (unsigned from = 1; from < total && !next; ++from) {

@@ -23,7 +23,8 @@
 namespace attn::graph {
 
 /// A size: a polynomial with integer coefficients over symbols and functions of sizes. Two sizes are equal in every
-/// call if their polynomials are the same. Proofs of views and guards rely on this.
+/// call if their polynomials are the same. The importer relies on this when it proves that a view is possible or that a
+/// guard holds.
 class Size {
 public:
   /// Functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.
@@ -48,7 +49,7 @@ public:
   static Size product(Monomial factors, int64_t coefficient);
 
   /// Reads the sympy text that torch writes: Symbol('s77', ...), Integer(3), Add, Mul and so on. An unknown expression
-  /// becomes a symbol named by its text.
+  /// becomes a symbol whose name is its text.
   static std::optional<Size> parse(llvm::StringRef sympy);
 
   std::optional<int64_t> constant() const;
@@ -63,10 +64,11 @@ public:
   /// This size with each symbol replaced by `sizeOf(symbol)`; none on overflow, or if `sizeOf` returns none.
   std::optional<Size>
   substitute(llvm::function_ref<std::optional<Size>(llvm::StringRef symbol)> sizeOf) const;
-  /// This size with each maximum and minimum replaced by one of its operands, if `isAtMost` decides which.
+  /// This size without the maxima and minima that `isAtMost` can decide: each of them is replaced by the operand that
+  /// it equals.
   Size decide(llvm::function_ref<bool(const Size &a, const Size &b)> isAtMost) const;
 
-  /// This size divided by the greatest number and by the symbols that divide every term.
+  /// This size divided by the greatest common factor of its terms, which is a product of a number and symbols.
   Size primitive() const;
 
   friend bool operator==(const Size &a, const Size &b) { return a.polynomial == b.polynomial; }
@@ -89,11 +91,11 @@ private:
 /// Whether the form of both sizes proves a <= b.
 bool isAtMost(const Size &a, const Size &b);
 
-// These functions return none on overflow.
+// These functions return none on overflow, or if the result is too complex.
 std::optional<Size> add(const Size &a, const Size &b);
 std::optional<Size> subtract(const Size &a, const Size &b);
 std::optional<Size> multiply(const Size &a, const Size &b);
-/// The next three functions also return none if the divisor is a constant below 1.
+/// divideDown(), divideUp() and remainder() also return none if the divisor is a constant below 1.
 std::optional<Size> divideDown(const Size &a, const Size &b);
 std::optional<Size> divideUp(const Size &a, const Size &b);
 std::optional<Size> remainder(const Size &a, const Size &b);
@@ -111,7 +113,7 @@ struct ViewGroup {
 };
 
 /// Splits the dimensions of `source` and of its view `result` into as many groups as possible. Returns none if it
-/// cannot prove that the two shapes have the same number of elements for all sizes.
+/// cannot prove that the two shapes have the same number of elements in every call.
 std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source,
                                                       llvm::ArrayRef<Size> result);
 

@@ -26,8 +26,8 @@ struct Tensor {
   int64_t rank() const { return sizes.size(); }
 };
 
-/// An operand of a scalar computation: a tensor whose elements are converted to `as`. `map` gives the index of an
-/// element from the indices of the loops; without a map, the tensor is broadcast as in torch.
+/// An operand of a scalar computation: a tensor whose elements are converted to `as`. `map` computes the index of an
+/// element from the indices of the loops. Without a map, the tensor is broadcast as in torch.
 struct Operand {
   Tensor tensor;
   DType as;
@@ -51,8 +51,8 @@ public:
   /// Computes a size from dimensions of function arguments. Never creates a tensor.dim of the result of another op,
   /// because this use would keep that op alive after fusion into its consumers.
   mlir::OpFoldResult sizeOf(const Size &size);
-  /// Returns the size from which sizeOf() created `value`, or the size that the constant `value` is; none for any other
-  /// value.
+  /// Returns the size from which sizeOf() created `value`. If `value` is a constant, returns this constant. Returns
+  /// none for any other value.
   std::optional<Size> findSize(mlir::OpFoldResult value) const;
   mlir::Value indexOf(const Size &size);
   llvm::SmallVector<mlir::OpFoldResult> sizesOf(llvm::ArrayRef<Size> sizes);
@@ -63,11 +63,11 @@ public:
   /// A constant: `number`, rounded to the nearest value of `dtype`. A boolean is true if `number` is not 0.
   mlir::Value scalar(DType dtype, double number);
   mlir::Value scalar(DType dtype, int64_t number);
-  /// Converts `value`, an element of `from`, to `to`. Floats become integers by rounding towards 0; a number becomes
-  /// the boolean true if it is not 0.
+  /// Converts `value` from type `from` to type `to`. Floats become integers by rounding towards 0; a number becomes the
+  /// boolean true if it is not 0.
   mlir::Value convert(mlir::Value value, DType from, DType to);
-  /// Whether torch converts `from` to `to` implicitly: to a type of the same kind, or of a later one in the order
-  /// booleans, integers, floats.
+  /// Whether torch converts `from` to `to` implicitly. It does so if both are of the same kind, or if the kind of `to`
+  /// is later in the order booleans, integers, floats.
   static bool converts(DType from, DType to);
   /// Whether a scalar is not 0; true for NaN.
   mlir::Value isNonzero(mlir::Value value);
@@ -78,8 +78,8 @@ public:
 
   /// The sizes to which torch broadcasts operands; none if their sizes do not match.
   static std::optional<Sizes> broadcast(llvm::ArrayRef<Sizes> operands);
-  /// The map by which a tensor of `sizes` is read when it is broadcast to `result`: dimensions are
-  /// aligned at the last one, and dimensions of size 1 are read at index 0.
+  /// The map by which a tensor of `sizes` is read when it is broadcast to `result`: the last dimensions of both are
+  /// aligned, and dimensions of size 1 are read at index 0.
   mlir::AffineMap broadcastMap(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<Size> result);
 
   /// result[i...] = body(operands...). The body returns a value of `dtype` or of computeType(dtype).
@@ -92,8 +92,8 @@ public:
   using Combine = llvm::function_ref<mlir::Value(mlir::Value sofar, mlir::Value element)>;
   Tensor reduce(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, mlir::Value start,
                 DType dtype, llvm::ArrayRef<Operand> operands, Body body, Combine combine);
-  /// result[kept...] = sum of body(operands...) over the `reduced` dimensions. More than 4096 elements of f32, where an
-  /// unknown size counts as 1, are added in f64: each addition in f32 would be rounded at the size of the whole sum.
+  /// result[kept...] = sum of body(operands...) over the `reduced` dimensions. More than 4096 elements of f32 are added
+  /// in f64, because the rounding errors of so many f32 additions add up. An unknown size counts as 1.
   Tensor sum(llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> reduced, DType dtype,
              llvm::ArrayRef<Operand> operands, Body body);
   /// Like the other sum(), but reduces all dimensions of `sizes` after the first `numKept`.
@@ -112,8 +112,8 @@ public:
                int64_t step = 1);
   /// The elements at `index` of dimension `dim`, without this dimension.
   Tensor select(const Tensor &tensor, int64_t dim, const Size &index);
-  /// `tensor` with the elements [offset, offset + step * size) of `dim` replaced by those of `part`. The part lacks the
-  /// dimension if `isDropped`.
+  /// `tensor`, in which `part` replaces the elements at offset, offset + step, ... of dimension `dim`. If `isDropped`,
+  /// the part lacks this dimension.
   Tensor insert(const Tensor &tensor, const Tensor &part, int64_t dim, const Size &offset,
                 int64_t step, bool isDropped);
   Tensor concat(llvm::ArrayRef<Tensor> tensors, int64_t dim, llvm::ArrayRef<Size> sizes);

@@ -46,8 +46,8 @@ Expected<Archive> Archive::open(StringRef path) {
     if (stat.comp_method != ZIP_CM_STORE || stat.encryption_method != ZIP_EM_NONE)
       return invalid("expected entry '{0}' to be stored as it is, got compression or encryption",
                      stat.name);
-    // Entries that are not compressed cannot have more bytes together than the file. A directory that claims more is
-    // wrong, or lists some bytes twice.
+    // Entries that are not compressed cannot together have more bytes than the file. If the directory lists more, its
+    // sizes are wrong, or entries share bytes.
     if (stat.size > fileSize - total)
       return invalid(
           "expected entries of at most {0} bytes, the size of the file, got {1} more with '{2}'",
@@ -55,7 +55,7 @@ Expected<Archive> Archive::open(StringRef path) {
     total += stat.size;
     StringRef name = StringRef(stat.name).split('/').second;
     if (!archive.entries.try_emplace(name, Entry{uint64_t(i), stat.size}).second)
-      return invalid("expected one entry named '{0}', got another", name);
+      return invalid("expected one entry named '{0}', got two", name);
   }
   return archive;
 }

@@ -106,16 +106,16 @@ void attn::printOps(raw_ostream &stream) {
   stream << "# Ops\n\n"
             "This page is for users who export models to `.pt2` files: it lists the ops that such a "
             "file may contain, by the names\nthat `torch.export` writes, and the uses of each op "
-            "that attn refuses. `attn-import --ops` prints this page, and a test\ncompares the "
-            "two.\n\n"
+            "that attn refuses. `attn-import --ops` prints this page, and a test\ncompares its "
+            "output with the page.\n\n"
             "An op that works in place, such as `add_` or `__iand__`, is imported as the op "
-            "without the underscore or the `i`.\nIts result replaces the first argument, the "
-            "tensor of which that argument is a view, and all other views of that\ntensor. An op "
-            "that copies, such as `view_copy`, is imported as the op without `_copy`, but its "
+            "without the underscore or the `i`.\nIts result replaces the first argument. If this "
+            "argument is a view, the tensor behind it and other views of that tensor\nchange too. An "
+            "op that copies, such as `view_copy`, is imported as the op without `_copy`, but its "
             "result shares no\nelements with its argument. A block under `torch.no_grad()` or a "
             "disabled `torch.autocast()` is replaced by the ops\nin the block.\n\n"
             "attn refuses a file with other ops; one error message names all of them. Each op "
-            "has cases in\n`test/frontend/pt2/ops/`.\n\n"
+            "has test cases in\n`test/frontend/pt2/ops/`.\n\n"
             "| op | refused |\n|---|---|\n";
   for (const auto &[name, op] : AtenOps::all().table())
     stream << "| `" << name << "` | " << op.limits << " |\n";

@@ -17,7 +17,7 @@ namespace attn::pt2 {
 /// One overload of an aten op.
 struct AtenOp {
   std::function<mlir::LogicalResult(Call &)> import;
-  /// The uses of the op that attn rejects, for docs/ops.md; empty if it accepts all.
+  /// The rejected uses of the op, for docs/ops.md; empty if attn accepts all uses.
   std::string limits;
   /// The importer for complex arguments or results; null if these are rejected.
   std::function<mlir::LogicalResult(Call &)> importComplex = nullptr;
@@ -78,11 +78,11 @@ void addSizes(AtenOps &ops);
 void addParts(AtenOps &ops);
 void addViews(AtenOps &ops);
 
-/// A tensor of pairs (real, imaginary), which are a new last dimension.
+/// A tensor with a new last dimension, which contains the pairs (real, imaginary).
 Tensor pairOf(TensorBuilder &b, const Tensor &real, const Tensor &imaginary);
 
-/// The type to which torch promotes two tensors. If one of them has rank 0, its type counts only if its kind of number
-/// is higher, in the order booleans, integers, floats.
+/// The type to which torch promotes two tensors. If exactly one of them has rank 0, its type counts only if its kind is
+/// later than that of the other type, in the order booleans, integers, floats.
 DType promote(const Tensor &a, const Tensor &b);
 
 /// Reads argument `name`, which has one number for each of `count` spatial dimensions. A list of one number gives this
@@ -91,8 +91,8 @@ llvm::SmallVector<int64_t> perDim(Call &call, llvm::StringRef name, int64_t coun
                                   llvm::ArrayRef<int64_t> otherwise);
 
 /// The number of windows of `reach` elements in `size` elements, where neighbouring windows start `stride` elements
-/// apart. Requires that there is at least one window. Returns none if the number exceeds 64 bits, or after it reported
-/// an error.
+/// apart. Requires that there is at least one window. Returns none if the number does not fit into 64 bits, or after an
+/// error.
 std::optional<Size> windowsIn(Call &call, const Size &size, int64_t reach, int64_t stride);
 
 /// Views `tensor` as a tensor of `sizes`. Reports an error if that is not possible.

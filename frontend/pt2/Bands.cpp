@@ -103,7 +103,7 @@ Tensor pt2::createBand(TensorBuilder &b, const Band &band, ArrayRef<Size> sizes,
     mlir::Value row = mlir::linalg::IndexOp::create(b, rank - 2),
                 column = mlir::linalg::IndexOp::create(b, rank - 1);
     mlir::Value element = inside;
-    // left <= right + distance
+    // Keep the elements for which left <= right + distance.
     auto keep = [&](mlir::Value left, mlir::Value right, std::optional<int64_t> distance) {
       if (!distance)
         return;

@@ -28,8 +28,9 @@ struct Band {
   llvm::APInt inside, outside;         // the bits of the elements
 };
 
-/// Returns the band with the elements `values`. Returns none if there is no such band, or only one that no mask has:
-/// its elements are all equal, it has a single row or column, or it is bounded on both sides and lacks element (0, 0).
+/// Returns the band whose elements are `values`, or none if there is no such band. Also returns none for matrices that
+/// are not masks: all elements are equal, there is a single row or column, or the band is bounded on both sides and
+/// lacks element (0, 0).
 std::optional<Band> findBand(const NamedTensor &values);
 
 /// The only element of `values`, as a band without bounds; none if there are several.

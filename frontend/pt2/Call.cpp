@@ -93,7 +93,7 @@ bool Call::has(StringRef name) {
   return false;
 }
 
-/// Whether `node` has an argument of this kind.
+/// Whether argument `name` of `node` is of this kind.
 static bool hasKind(const Node &node, StringRef name, Kind kind) {
   return llvm::any_of(node.inputs, [&](const NamedArgument &input) {
     return input.name == name && input.value.kind == kind;
@@ -253,7 +253,7 @@ SmallVector<int64_t> Call::constants(StringRef name, std::optional<ArrayRef<int6
   for (const SymInt &integer : argument->integers) {
     Size size = resolve(integer);
     if (!size.constant())
-      error() << "expected '" << name << "' of '" << node.target << "' to hold numbers, got "
+      error() << "expected '" << name << "' of '" << node.target << "' to be numbers, got "
               << size.str();
     numbers.push_back(size.constant().value_or(0));
   }
@@ -292,7 +292,6 @@ std::string Call::string(StringRef name, StringRef otherwise) {
 }
 
 DType Call::dtype(StringRef name, DType otherwise) {
-  // If an argument may be a type or a number, torch stores a type as a number.
   const Argument *argument = find(name, Kind::DType, true);
   if (argument && argument->kind == Kind::DType && argument->flag != isComplex())
     error() << "expected a " << (isComplex() ? "complex" : "real") << " type as '" << name
@@ -411,7 +410,7 @@ LogicalResult Call::result(const Tensor &tensor) {
     if (View *view = values.viewOf(name))
       view->isCurrent = true;
   } else if (!tensors.try_emplace(name, set).second)
-    return error() << "expected one value named '" << name << "', got another";
+    return error() << "expected one value named '" << name << "', got two";
   if (!inPlace)
     return success();
   StringRef changed = node.inputs.empty() ? "" : nameOf(node.inputs.front().name);
@@ -438,8 +437,8 @@ LogicalResult Call::resultView(StringRef base, const Tensor &tensor, WriteBack w
   if (copiesView(node.target))
     return result(tensor);
   if (worksInPlace(node.target))
-    return error() << "expected an op that keeps the sizes of what it changes, got '" << node.target
-                   << "'";
+    return error() << "expected an op that keeps the sizes of the tensor that it changes, got '"
+                   << node.target << "'";
   if (!again && !readsImaginary)
     values.addView(resultName(node, numSet),
                    {nameOf(base, element).str(), &node, std::move(write), mayCopy});
@@ -452,8 +451,8 @@ LogicalResult Call::resultSame(StringRef base, const Tensor &tensor) {
   return resultView(base, tensor, writeWhole);
 }
 
-/// Writes `tensor` to the view `name`, to the base of this view, the base of that base, and so on. Other views of the
-/// same elements become out of date.
+/// Writes `tensor` to `name`. If `name` is a view, also writes to its base, to the base of that base, and so on. Other
+/// views of the same elements become out of date.
 LogicalResult Call::write(StringRef name, const Tensor &tensor) {
   values.tensors[name] = tensor;
   // Write to each base, up to the tensor that owns the elements.
@@ -488,7 +487,7 @@ LogicalResult Call::write(StringRef name, const Tensor &tensor) {
 
 LogicalResult attn::pt2::refresh(const Graph &graph, StringRef name, TensorBuilder &b,
                                  Values &values) {
-  // Collect the views that are out of date among those on which `name` depends, in the order of the graph.
+  // Collect the outdated views on which `name` depends, in the order of the graph.
   std::set<size_t> stale;
   SmallVector<StringRef> names = {name};
   while (!names.empty()) {
@@ -559,7 +558,7 @@ bool Values::requireAtMost(const Size &a, const Size &b) {
   std::optional<Size> rest = subtract(b, a);
   if (!rest)
     return false;
-  // factor * symbol + constant >= 0
+  // If `rest` is factor * symbol + constant, narrow the range of the symbol.
   const auto &[factors, factor] = *rest->terms().rbegin();
   std::optional<Size> others = subtract(*rest, Size::product(factors, factor));
   std::optional<int64_t> constant = others ? others->constant() : std::nullopt;

@@ -34,11 +34,10 @@ struct Scalar {
 
 class Call;
 
-/// The innermost line of the user's own code in the stack of a node.
+/// The innermost line of the user's own code in the stack trace of a node.
 mlir::Location locationOf(const Node &node, mlir::MLIRContext *context);
 
-/// Returns `base` with the elements of a view of it replaced by those of `part`. `writer` is the call that writes to
-/// the view.
+/// Returns `base`, in which `part` replaces the elements of a view. `writer` is the call that writes to the view.
 using WriteBack =
     std::function<mlir::FailureOr<Tensor>(Call &writer, const Tensor &base, const Tensor &part)>;
 
@@ -47,12 +46,12 @@ struct View {
   std::string base;
   /// Null if the view is the base itself under another name.
   const Node *node;
-  /// Null if a write to the view cannot be written to the base.
+  /// Null if a write to the view cannot be applied to the base.
   WriteBack write;
   /// Whether torch may have copied the elements of the base. If so, the elements of the view are not known after a
   /// write to the base.
   bool mayCopy = false;
-  /// False after a write to the base: then the node is imported again when the view is read.
+  /// False after a write to the base. The node is then imported again when the view is read.
   bool isCurrent = true;
 };
 
@@ -69,12 +68,13 @@ struct Values {
   llvm::StringSet<> constants;
   /// Results that are not imported, because only gradients need them.
   llvm::StringSet<> skipped;
-  /// Views in the order of the graph, in which a view comes after its base, and the index of each by name.
+  /// Views in the order of the graph, each after its base, and the index of each view by its name.
   std::vector<std::pair<std::string, View>> views;
   llvm::StringMap<size_t> viewIndices;
   /// The least and the greatest size of a symbol for which the graph is valid.
   llvm::StringMap<int64_t> minimum, maximum;
-  /// Replaces each maximum and minimum in a size by one of its operands if the ranges of the symbols tell which one.
+  /// Returns a size without the maxima and minima that the ranges of the symbols decide: each of them is replaced by
+  /// the operand that it equals.
   std::function<Size(const Size &)> decided;
   /// Other conditions on the sizes of a call, as text for Formula::parse.
   std::vector<std::string> conditions;
@@ -83,14 +83,14 @@ struct Values {
   /// The entry of `name` in `views`, or null.
   View *viewOf(llvm::StringRef name);
 
-  /// Requires a <= b. Returns false if this never holds. If this depends on the sizes of a call, narrows the range of
-  /// a symbol or adds a condition.
+  /// Requires a <= b. If this inequality depends on the sizes of a call, narrows the range of a symbol or adds a
+  /// condition. Returns false if the inequality never holds.
   bool requireAtMost(const Size &a, const Size &b);
 };
 
 /// A node that is imported: its arguments, by their names in the schema of the op, and its results. The functions that
-/// read an argument report an error if it is missing or has a wrong type; the importer of an op must check failed()
-/// before it uses the arguments.
+/// read an argument report an error if the argument is missing or has a wrong type. The importer of an op must check
+/// failed() before it uses the arguments.
 class Call {
 public:
   /// If `again` is true, the results replace those of an earlier import of the node.
@@ -109,26 +109,26 @@ public:
   TensorBuilder &b;
 
   bool has(llvm::StringRef name);
-  /// Whether an argument is a tensor, or a number that is known only at the call of the library.
+  /// Whether an argument is a tensor, or a number that is known only when the library is called.
   bool isTensor(llvm::StringRef name) const;
   /// Whether an argument is a number in the graph, known at compile time or not.
   bool isNumber(llvm::StringRef name) const;
   bool isFloat(llvm::StringRef name) const;
   bool isFlag(llvm::StringRef name) const;
   bool isString(llvm::StringRef name) const;
-  /// A tensor. A number that is known only at the call of the library becomes a tensor of rank 0, of int64 or float64.
+  /// A tensor. A number that is known only when the library is called becomes an int64 or float64 tensor of rank 0.
   Tensor tensor(llvm::StringRef name);
-  /// Like tensor(), but gives a tensor of rank 0 a dimension of size 1, because ops of torch accept dimension 0 of a
-  /// scalar. result() then removes this dimension from a result that has rank 0 in the file.
+  /// Like tensor(), but gives a tensor of rank 0 a dimension of size 1, because torch accepts dimension 0 of a tensor
+  /// of rank 0. result() then removes this dimension from a result that has rank 0 in the file.
   Tensor tensorWithDims(llvm::StringRef name);
-  /// A number in float64, which may be known only at the call of the library.
+  /// A float64 number, which may be known only when the library is called.
   mlir::Value computed(llvm::StringRef name);
   /// Whether all tensors of an argument are complex.
   bool isComplex(llvm::StringRef name) const;
   /// Whether an argument or a result is complex.
   bool isComplex() const;
   llvm::SmallVector<Tensor> tensors(llvm::StringRef name);
-  /// The elements of a list. An element None has no tensor.
+  /// The elements of a list. An element that is None has no tensor.
   llvm::SmallVector<std::optional<Tensor>> optionalTensors(llvm::StringRef name);
   Size integer(llvm::StringRef name);
   /// An integer that is known at compile time.
@@ -156,8 +156,8 @@ public:
 
   /// Whether the elements of an argument are in memory in row-major order, without gaps.
   bool isContiguous(llvm::StringRef name);
-  /// Whether torch reshapes an argument to `sizes` without a copy: true, false, or none if its strides are not known as
-  /// numbers.
+  /// Whether torch reshapes an argument to `sizes` without a copy. None if this cannot be decided, for example because
+  /// sizes or strides are not constant.
   std::optional<bool> reshapesInPlace(llvm::StringRef name, llvm::ArrayRef<Size> sizes);
   /// Whether an argument has the same strides as the result; none if the file lacks the strides.
   std::optional<bool> keepsStrides(llvm::StringRef name);
@@ -167,7 +167,8 @@ public:
   Size decided(const Size &size) const { return values.decided(size); }
   /// Requires a <= b. Reports an error if this never holds.
   void requireAtMost(const Size &a, const Size &b);
-  /// Requires a dimension of `size` to have an element `index`. No dimension has an element at the greatest int64.
+  /// Requires a dimension of `size` to have an element `index`. No dimension has an element whose index is the greatest
+  /// int64.
   void requireElement(const Size &size, int64_t index) {
     requireAtMost(Size(std::min(index, std::numeric_limits<int64_t>::max() - 1) + 1), size);
   }
@@ -198,8 +199,9 @@ public:
   llvm::StringRef module() const;
   llvm::StringRef target() const { return node.target; }
 
-  /// Reports each argument that the importer of the op did not read: attn does not support it. Also reports a wrong
-  /// number of results.
+  /// Reports an error if the importer of the op did not read an argument, because attn then does not support this
+  /// argument. Also reports an error if the number of results is wrong, or if a result should be complex and is real,
+  /// or the reverse.
   mlir::LogicalResult finish();
 
 private:

@@ -26,8 +26,7 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Calls `function` with each name in `argument` that stands for a number or a condition that a node computes, not for
-/// a tensor.
+/// Calls `function` with the name of each number and condition in `argument` that a node computes. Skips tensors.
 static void forEachNumber(const Argument &argument, llvm::function_ref<void(StringRef)> function) {
   for (const SymInt &integer : argument.integers)
     if (!integer.name.empty())

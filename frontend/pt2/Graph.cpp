@@ -35,7 +35,7 @@ static const json::Object::value_type *unionOf(const json::Value &value, Path pa
   return nullptr;
 }
 
-// One overload of fromJSON() for each struct. LLVM's readers of vectors, maps and optionals call them.
+// Each struct has an overload of fromJSON(). LLVM's readers of vectors, maps and optionals call these overloads.
 namespace attn::graph {
 
 static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
@@ -80,7 +80,7 @@ static bool fromJSON(const json::Value &value, Size &size, Path path) {
 namespace attn::pt2 {
 
 namespace {
-/// The element type of a tensor: a real type, or a complex type of two parts.
+/// The element type of a tensor: a real type, or a complex type whose real and imaginary parts have the type `part`.
 struct NumberType {
   DType part = DType::F32;
   bool isComplex = false;
@@ -141,7 +141,7 @@ static bool fromJSON(const json::Value &value, SymInt &integer, Path path) {
   return false;
 }
 
-/// JSON has no infinities: torch writes them as strings.
+/// JSON has no infinities and no NaN, so torch writes them as strings.
 static bool readNumber(const json::Value &value, double &number, Path path) {
   if (std::optional<StringRef> text = value.getAsString()) {
     std::optional<double> special = StringSwitch<std::optional<double>>(*text)
@@ -342,7 +342,7 @@ static bool fromJSON(const json::Value &value, InputSpec &spec, Path path) {
     return mapper && mapper.map("arg", spec.value);
   if (spec.kind == "constant_input")
     return mapper && mapper.map("name", spec.target) && mapper.map("value", spec.value);
-  // The content of other kinds is not read: the importer rejects them by name.
+  // The content of other kinds is not read, because the importer rejects these kinds.
   return !is_contained({"parameter", "buffer", "tensor_constant"}, spec.kind) ||
          readNamed(choice->second, spec.kind, spec, inside);
 }
@@ -352,10 +352,10 @@ static bool fromJSON(const json::Value &value, OutputSpec &spec, Path path) {
   if (!choice)
     return false;
   spec.kind = choice->first.str();
-  // The content of other kinds is not read: the importer rejects them by name.
   if (spec.kind == "buffer_mutation" || spec.kind == "user_input_mutation")
     return readNamed(choice->second, StringRef(spec.kind).drop_back(strlen("_mutation")), spec,
                      path.field(choice->first));
+  // The content of other kinds is not read, because the importer rejects these kinds.
   if (spec.kind != "user_output")
     return true;
   ObjectMapper mapper(choice->second, path.field(choice->first));
@@ -373,7 +373,7 @@ static bool fromJSON(const json::Value &value, Payload &payload, Path path) {
          mapper.map("use_pickle", payload.isPickled) && mapper.map("tensor_meta", payload.meta);
 }
 
-/// Returns the member `name` of an object, or null after an error. For members that only contain other members.
+/// Returns the member `name` of an object, or null after an error.
 static const json::Value *member(const json::Value &value, StringLiteral name, Path path) {
   const json::Object *object = value.getAsObject();
   const json::Value *found = object ? object->get(name) : nullptr;
@@ -382,8 +382,8 @@ static const json::Value *member(const json::Value &value, StringLiteral name, P
   return found;
 }
 
-/// Reads how the caller of the module nests inputs and outputs. The file lists the signatures of several modules; the
-/// first one is that of the whole module.
+/// Reads how the module's inputs and outputs are nested. The file lists the signatures of several modules, first that
+/// of the whole module.
 static void readTrees(const json::Value &module, Program &program) {
   const json::Object *object = module.getAsObject();
   const json::Array *calls = object ? object->getArray("module_call_graph") : nullptr;

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Plain structs, as in torch's schema (torch/_export/serde/schema.py), without the parts that have no meaning outside
+// The structs follow torch's schema (torch/_export/serde/schema.py), without the parts that have no meaning outside
 // torch.
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@ namespace attn::pt2 {
 
 using namespace graph;
 
-/// The greatest size of a dimension for which the file gives no range.
+/// The greatest size of a dynamic dimension, even if the file allows a greater one.
 constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
 /// The greatest rank of a tensor.
@@ -71,13 +71,14 @@ struct Argument {
     Other
   };
   Kind kind = Kind::None;
-  /// The key in the file, for error messages.
+  /// The key in the file, such as "as_int", for error messages.
   std::string spelling;
-  /// Names of tensors; empty where a list of optional tensors has None.
+  /// Names of tensors. A name is empty where a list of optional tensors has None.
   std::vector<std::string> names;
   std::vector<SymInt> integers;
   double number = 0;
   std::vector<double> numbers;
+  /// A boolean, or whether `dtype` is complex.
   bool flag = false;
   /// A string, or the name of a float or a condition that a node computes.
   std::string text;
@@ -96,10 +97,9 @@ struct Node {
   std::vector<Argument> outputs;
 };
 
-/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...) and its value in the graph.
-/// `target` is the name in the module of an entry that is not an input or output of the user. If the elements of an
-/// output are written to a buffer or an input (buffer_mutation, user_input_mutation), `target` is the name of this
-/// buffer or input.
+/// An entry of the signature: its kind (user_input, parameter, ..., user_output, ...) and its value in the graph. For a
+/// parameter, a buffer or a constant, `target` is its name in the module. If the elements of an output are written to a
+/// buffer or an input (buffer_mutation, user_input_mutation), `target` is the name of this buffer or input.
 struct Spec {
   std::string kind, target;
   Argument value;
@@ -114,7 +114,7 @@ struct SymbolRange {
 };
 
 /// Nodes in an order in which they can be computed, and the types of all values. If the graph is the argument of a
-/// node, `arguments` and `results` are its inputs and outputs.
+/// node, `arguments` and `results` are the inputs and outputs of the graph.
 struct Graph {
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta> tensors;
@@ -124,9 +124,10 @@ struct Graph {
 
 struct Program : Graph {
   std::vector<InputSpec> inputs;
-  /// How the user nests inputs and outputs, as torch's text of a pytree, and the names of the outermost inputs. Empty
-  /// if the file lacks them.
+  /// How the module's inputs and outputs are nested, as the text that torch writes for a pytree. Empty if the file
+  /// lacks this text.
   std::string inputTree, outputTree;
+  /// The names of the parameters of forward(). Empty if the file lacks them.
   std::vector<std::string> inputNames;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange> ranges;

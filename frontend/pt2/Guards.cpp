@@ -5,8 +5,8 @@
 // Guards are the conditions on sizes under which torch traced the graph. Equalities are used first. They express a
 // symbol by other symbols, or as a number:
 //   (4*L['context'].size()[0]) == (4*L['x'].size()[0])      context.0 and x.0 become one symbol
-// Attention ops require further equalities, for which torch writes no guard: there are as many keys as values.
-// A guard that then follows from the ranges of the symbols is dropped:
+// Attention ops require further equalities, for which torch writes no guard, for example that there are as many keys as
+// values. A guard that then follows from the ranges of the symbols is dropped:
 //   (L['x'].size()[1] % (4*L['x'].size()[1])) != 0          if x.1 lies in [2, 4096]
 // A guard that bounds one symbol becomes part of its range. Any other guard becomes a condition of the call:
 //   x.1 != 64
@@ -82,7 +82,8 @@ static std::set<std::string> doublyStarredNames(const Program &program) {
   return names;
 }
 
-/// Another name of the input "L['x_0']": guards write "L['x'][0]" for an element of *x. Empty for any other input.
+/// The other name of an input that is an element of *x: guards write "L['x'][0]" for the input "L['x_0']". Empty for
+/// any other input.
 static std::string starredPath(const std::string &of) {
   StringRef path = of;
   if (!path.consume_front("L['") || !path.consume_back("']"))
@@ -269,7 +270,7 @@ static bool hasNames(const Formula &formula, const std::map<std::string, Size> &
                       [&](const Formula &operand) { return hasNames(operand, sizes); });
 }
 
-/// Adds a guard, or each operand of an "and" as a guard.
+/// Adds a guard, or each operand of an "and" as a guard of its own.
 void Rules::addGuard(const Formula &formula, const std::string &text) {
   if (formula.op != Op::And) {
     guards.push_back({formula, text});
@@ -386,7 +387,7 @@ bool Rules::equate(const std::string &symbol, const Size &size) {
 }
 
 /// Collects the sizes that attentions require to be equal: the lengths of key and value, the widths of query and key,
-/// and the batches of query, key and value, except those that are broadcast.
+/// and the batch sizes of query, key and value, except those that are broadcast.
 void Rules::collectNeeds(const Graph &graph) {
   for (const Node &node : graph.nodes) {
     std::map<StringRef, const Sizes *> sizesOf;
@@ -414,13 +415,13 @@ void Rules::collectNeeds(const Graph &graph) {
 }
 
 /// Uses the equality a == b to replace a symbol, which must be a term by itself and occur in no other term. Returns
-/// whether it replaced one.
+/// whether it replaced a symbol.
 bool Rules::learn(const Size &a, const Size &b) {
   std::optional<Size> gap = subtract(a, b);
   if (!gap)
     return false;
   gap = gap->primitive();
-  // Replace the symbol of the last input, so that later inputs follow from earlier ones. The result must not be a
+  // Replace the symbol of the last input, so that later inputs follow from earlier ones. The replacement must not be a
   // difference of symbols, which may be negative.
   std::optional<std::pair<std::string, Size>> best;
   for (const auto &[factors, number] : gap->terms()) {
@@ -435,8 +436,8 @@ bool Rules::learn(const Size &a, const Size &b) {
     if (!best || position(symbol) > position(best->first))
       best = {symbol, *size};
   }
-  // s - 4*(s // 4) == 0 or s % 4 == 0: s is a multiple of 4. Replace s by 4 times a new symbol, which is not the size
-  // of any input.
+  // If s - 4*(s // 4) == 0 or s % 4 == 0, s is a multiple of 4. Replace s by 4 times a new symbol, which is not the
+  // size of any input.
   for (const auto &[factors, number] : gap->terms()) {
     const Size::Factor *function = factors.size() == 1 ? &factors.front() : nullptr;
     if (best || !function || !function->operands)
@@ -481,7 +482,7 @@ Error Rules::nameDimensions() {
     for (auto [axis, original] : enumerate(input.sizes)) {
       std::optional<Size> size = reduced(original);
       if (!size)
-        return invalid("expected sizes that 64 bits hold, got {0} of '{1}'", original.str(),
+        return invalid("expected sizes that fit into 64 bits, got {0} of '{1}'", original.str(),
                        input.name);
       axes.push_back(std::nullopt);
       if (size->constant())
@@ -525,8 +526,8 @@ Error Rules::nameDimensions() {
     Dimension &dimension = result.dimensions[index];
     std::optional<Size> known = inDimensions(size);
     if (!known)
-      return invalid("expected each size of '{0}' to be a number, a symbol or to follow from other "
-                     "inputs, got {1}",
+      return invalid("expected each size of '{0}' to be a number or a symbol, or to follow from "
+                     "other inputs, got {1}",
                      StringRef(dimension.name).rsplit('.').first, size.str());
     dimension.size = *known;
     result.conditions.push_back(dimension.name + " == " + known->str());
@@ -564,8 +565,8 @@ Error Rules::conclude(const Guard &guard) {
   if (known && *known)
     return Error::success();
   if (known)
-    return invalid("expected a graph that holds for some sizes, got the condition '{0}', which "
-                   "is never true: export again with wider ranges of sizes",
+    return invalid("expected a graph that is valid for some sizes, got the condition '{0}', "
+                   "which is never true: export again with wider ranges of sizes",
                    guard.text);
   // A guard of the form number * symbol + constant >= 0 becomes a range.
   bool isNot = guard.formula.op == Op::Not;
@@ -609,7 +610,7 @@ Error Rules::setRange(Dimension &dimension, const Size &original) {
   dimension.min = std::max<int64_t>(range.min, 0);
   dimension.max = std::min(range.max, kMaxDim);
   if (dimension.min > dimension.max)
-    return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", dimension.name,
+    return invalid("expected a range of '{0}' that contains a size, got {1} to {2}", dimension.name,
                    range.min, range.max);
   return Error::success();
 }

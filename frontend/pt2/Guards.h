@@ -11,7 +11,7 @@
 
 namespace attn::pt2 {
 
-/// A size of an input that is known only at the call, with the name that callers see.
+/// A dynamic size of an input, with the name that callers see.
 struct Dimension {
   std::string name;
   /// The size in terms of the dimensions that do not depend on other dimensions.
@@ -19,19 +19,19 @@ struct Dimension {
   int64_t min, max;
 };
 
-/// The rules of a file for the sizes of its inputs. They come from the types of values, the ranges of symbols, and the
-/// guards, which are the conditions under which torch traced the graph.
+/// The rules of a file for the sizes of its inputs. They follow from the sizes of the tensors in the graph, the ranges
+/// of symbols, and the guards, which are the conditions under which torch traced the graph.
 struct SizeRules {
   /// For each input and axis, an index into `dimensions`; none if the size is a number.
   std::vector<llvm::SmallVector<std::optional<unsigned>>> axes;
   std::vector<Dimension> dimensions;
-  /// The sizes of the symbols of the file, in terms of dimensions.
+  /// The value of each symbol of the file, in terms of dimensions.
   std::map<std::string, Size> symbols;
   /// The conditions that neither symbols nor ranges imply, as text for Formula::parse.
   std::vector<std::string> conditions;
 
-  /// `size`, which is in terms of dimensions, with each maximum and minimum replaced by one of its operands if the
-  /// ranges of the dimensions tell which one.
+  /// Returns `size`, which is in terms of dimensions, without the maxima and minima that the ranges of the dimensions
+  /// decide: each of them is replaced by the operand that it equals.
   Size decided(const Size &size) const;
 };
 

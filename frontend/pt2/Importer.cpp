@@ -53,7 +53,7 @@ struct FunctionArgument {
   const TensorMeta *meta;
 };
 
-/// A buffer whose values are a band (see Bands.h), and the tensor that computes them by a formula.
+/// A buffer whose values are a band (see Bands.h), and the tensor of these values, which a formula computes.
 struct KnownBuffer {
   FunctionArgument buffer;
   Band band;
@@ -103,7 +103,7 @@ private:
 // Signature
 //===----------------------------------------------------------------------===//
 
-/// Whether the file contains the value, or the value is None.
+/// Whether the value is None, or is a number, a boolean or a string in the file.
 static bool isConstant(const Argument &value) {
   using Kind = Argument::Kind;
   bool isNamed = (value.kind == Kind::Int && !value.integers.front().name.empty()) ||
@@ -118,7 +118,7 @@ static bool isNumber(const Argument &value) {
   return llvm::is_contained({Kind::Int, Kind::Float, Kind::Bool}, value.kind);
 }
 
-/// The input or the buffer that an output of the graph replaces, or null.
+/// The input or the buffer that an output of the graph is written to, or null.
 const FunctionArgument *Importer::findWritten(const OutputSpec &spec) const {
   auto *argument = llvm::find_if(arguments, [&](const FunctionArgument &argument) {
     return argument.isWritable &&
@@ -138,7 +138,7 @@ llvm::Error Importer::readSignature() {
       return invalid(
           "expected inputs that are tensors, parameters, buffers or constants, got '{0}'",
           spec.kind);
-    // A constant input is not an argument: the graph contains the value that it had when torch traced it.
+    // A constant input is not an argument: the graph contains the value that the input had when torch traced the model.
     if (isOfUser && isConstant(spec.value))
       continue;
     if (!spec.isTensor())
@@ -158,12 +158,12 @@ llvm::Error Importer::readSignature() {
   llvm::StringSet<> names;
   for (const FunctionArgument &argument : ofModule)
     if (!names.insert(argument.name).second)
-      return invalid("expected one weight named '{0}', got another", argument.name);
+      return invalid("expected one weight named '{0}', got two", argument.name);
   for (FunctionArgument &argument : ofUser) {
     if (names.contains(argument.name))
       argument.name += ".input";
     if (!names.insert(argument.name).second)
-      return invalid("expected one argument named '{0}', got another", argument.name);
+      return invalid("expected one argument named '{0}', got two", argument.name);
   }
   arguments = ofUser;
   arguments.append(ofModule);
@@ -200,14 +200,14 @@ llvm::Error Importer::readSizes() {
   return llvm::Error::success();
 }
 
-/// Removes from the arguments the buffers and constants that hold a band of a matrix, and the constants that hold one
-/// number, unless the graph writes to them.
+/// Moves the buffers and constants that hold a band of a matrix, and the constants that hold one number, from
+/// `arguments` to `bands`. Leaves those to which the graph writes.
 llvm::Error Importer::readBands() {
   llvm::StringSet<> written;
   for (const OutputSpec &spec : program.outputs)
     written.insert(spec.target);
-  // The results of a node may be views of its first argument, so a write to a result counts as a write to the argument,
-  // and to all values that the argument may be a view of.
+  // The results of a node may be views of its first argument, so a write to a result counts as a write to this
+  // argument, and to all values of which this argument may be a view.
   llvm::StringMap<StringRef> sources;
   llvm::StringSet<> changed;
   for (const Node &node : program.nodes) {
@@ -246,8 +246,8 @@ llvm::Error Importer::readBands() {
   return llvm::Error::success();
 }
 
-/// The name of the symbol for `size`, which is not constant: a dimension of an input that has this size, or else a new
-/// symbol that is computed from the inputs.
+/// The name of the symbol for `size`, which is not constant. This is a dimension of an input that has this size or, if
+/// there is none, a new symbol that is computed from the inputs.
 StringRef Importer::symbolOf(const Size &size) {
   for (const Dimension &dimension : rules.dimensions)
     if (dimension.size == size || dimension.name == size.str())
@@ -255,7 +255,7 @@ StringRef Importer::symbolOf(const Size &size) {
   return *computed.insert(size.str()).first;
 }
 
-/// attn.dims of a tensor; null if the tensor is static.
+/// The attribute attn.dims of a tensor of `sizes`; null if all sizes are constant.
 ArrayAttr Importer::dimsAttr(ArrayRef<Size> sizes) {
   if (llvm::all_of(sizes, [](const Size &size) { return size.constant().has_value(); }))
     return ArrayAttr();
@@ -345,7 +345,7 @@ LogicalResult Importer::replaceSizes() {
     for (Size &size : meta.sizes)
       if (!replace(size))
         return refuse(name, size);
-    // Drop strides that depend on other symbols: the importer uses strides only to tell views from copies.
+    // Drop strides that do not follow from the inputs: the importer uses strides only to tell views from copies.
     if (!llvm::all_of(meta.strides, replace))
       meta.strides.clear();
   }
@@ -371,10 +371,10 @@ LogicalResult Importer::checkOps() {
   if (!first)
     return success();
   InFlightDiagnostic error = emitError(locationOf(*first, &context))
-                             << "expected ops that attn knows (docs/ops.md), got '" << names.front()
-                             << "'";
+                             << "expected ops that attn imports (docs/ops.md), got '"
+                             << names.front() << "'";
   for (auto [i, name] : llvm::enumerate(ArrayRef(names).drop_front()))
-    error << (i == 0 ? "; others of the graph that it does not know: '" : ", '") << name << "'";
+    error << (i == 0 ? "; other ops that attn does not import: '" : ", '") << name << "'";
   return error;
 }
 
@@ -389,7 +389,7 @@ LogicalResult Importer::importNodes() {
     bool isImported = succeeded(import(call));
     // Only the arithmetic on sizes fails without an error message.
     if (!isImported && !call.failed())
-      return call.error() << "expected sizes that 64 bits hold in '" << node.target << "'";
+      return call.error() << "expected sizes that fit into 64 bits in '" << node.target << "'";
     if (!isImported || call.failed() || failed(call.finish()))
       return failure();
   }
@@ -431,8 +431,9 @@ llvm::Expected<Tensor> Importer::resultOf(const Argument &argument) {
   return b.number(integer.name.empty() ? integer.value : found->second);
 }
 
-/// The names of the results of the user's module, including None: "out", or "out.logits" and "out.past.0" if it returns
-/// {"logits": ..., "past": (..., ...)}. If the file does not say how results are nested: "out.0", "out.1" and so on.
+/// The names of the results of the user's module, including results that are None: "out", or "out.logits" and
+/// "out.past.0" if it returns {"logits": ..., "past": (..., ...)}. If the file does not say how results are nested:
+/// "out.0", "out.1" and so on.
 std::vector<std::string> Importer::namesOfResults() {
   size_t count =
       llvm::count_if(program.outputs, [](const OutputSpec &spec) { return spec.target.empty(); });
@@ -446,7 +447,7 @@ std::vector<std::string> Importer::namesOfResults() {
     distinct.insert(name);
     names.push_back(std::move(name));
   }
-  // Keys 1 and "1" of a dictionary give the same name.
+  // Two leaves can have one name: the keys 1 and "1" of a dictionary give the same name.
   if (names.size() == count && distinct.size() == count)
     return names;
   names.clear();
@@ -500,8 +501,8 @@ llvm::Error Importer::createReturn() {
     auto change = written.find(argument.value);
     const Tensor &left = values.tensors[change == written.end() ? argument.value : change->second];
     if (left.value == function.getArgument(i)) {
-      // Each call checks the elements of an argument that has a bound. Those of a weight come from the file, so a call
-      // does not check them.
+      // Each call checks the elements of an argument that has a bound. The elements of a weight are the same in every
+      // call, so a weight gets no bound.
       if (argument.isWeight)
         function.removeArgAttr(i, AttnDialect::kBoundAttr);
       continue;
@@ -541,8 +542,8 @@ llvm::Error Importer::setSymbols() {
     if (auto greatest = values.maximum.find(dimension.name); greatest != values.maximum.end())
       max = std::min(max, greatest->second);
     if (min > max)
-      return invalid("expected a range of '{0}' that holds a size, got {1} to {2}", dimension.name,
-                     min, max);
+      return invalid("expected a range of '{0}' that contains a size, got {1} to {2}",
+                     dimension.name, min, max);
     add(dimension.name, min, max);
   }
   for (StringRef size : computed)

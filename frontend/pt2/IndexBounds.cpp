@@ -56,8 +56,8 @@ static std::optional<Interval> minus(const Interval &a, const Interval &b) {
   return difference;
 }
 
-/// Returns the interval of the elements of `value`, which is a tensor, or a scalar in the body of the op that computes
-/// the elements. Returns none if the interval is not known. Follows at most `depth` producers.
+/// Returns the interval of the elements of `value`. `value` is a tensor, or a scalar in the body of the op that
+/// computes the elements. Returns none if the interval is not known. Follows chains of at most `depth` producers.
 static std::optional<Interval> intervalOf(Value value, int depth = 12) {
   IntegerAttr constant;
   if (depth-- == 0)
@@ -93,7 +93,7 @@ static std::optional<Interval> intervalOf(Value value, int depth = 12) {
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
             arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
       .Case([&](tensor::ExtractSliceOp slice) {
-        // A bound applies to all elements of an argument, but the slice reads only some of them.
+        // A bound would apply to all elements of an argument, but the slice reads only some of them.
         std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
         return whole && whole->argument ? std::nullopt : whole;
       })
@@ -128,9 +128,9 @@ static std::optional<Positions> combine(const std::optional<Positions> &a,
   return first && last ? std::optional(Positions{*first, *last}) : std::nullopt;
 }
 
-/// Returns the elements of `value`, which is a tensor, or a scalar in the body of the op that computes the elements, if
-/// they are positions in one dimension, plus or times numbers: torch.arange(S) has the elements 0 to S - 1. Follows at
-/// most `depth` producers.
+/// Returns the least and the greatest element of `value` if sums and products compute the elements from sizes, numbers
+/// and the positions in one dimension. For example, torch.arange(S) has the elements 0 to S - 1. `value` is a tensor,
+/// or a scalar in the body of the op that computes the elements. Follows chains of at most `depth` producers.
 static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value, int depth = 12) {
   if (depth-- == 0)
     return std::nullopt;
@@ -188,7 +188,7 @@ static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value,
 }
 
 LogicalResult attn::pt2::boundIndex(Call &call, const Tensor &index, const Size &size) {
-  // torch accepts any index in a tensor without elements.
+  // An index tensor without elements needs no condition.
   std::optional<Positions> positions = positionsOf(call.b, index.value);
   if (positions && !llvm::is_contained(index.sizes, Size(0)))
     if (std::optional<Size> count = add(positions->last, Size(1))) {

@@ -23,9 +23,9 @@ struct TreeKey {
 /// The keys that lead from the root to a leaf.
 using TreePath = std::vector<TreeKey>;
 
-/// The leaves of a tree in order. `spec` is the text that torch writes for a pytree, such as
+/// The paths of the leaves of a tree, in order. `spec` is the text that torch writes for a pytree, such as
 ///   [1, {"type": "builtins.dict", "context": "[\"y\", \"z\"]", "children_spec": [LEAF, LEAF]}]
-/// where a leaf is {"type": null, ...}. Empty if the text has another form.
+/// where a leaf is {"type": null, ...}. Returns no path if the text has another form.
 std::vector<TreePath> leavesOf(llvm::StringRef spec);
 
 } // namespace attn::pt2

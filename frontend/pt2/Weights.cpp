@@ -39,7 +39,7 @@ Expected<Weights> Weights::open(const Archive &archive) {
 }
 
 /// The greatest number of bytes of a weight that is a view with more elements than its data, such as the result of
-/// expand().
+/// expand(). Without this limit, a small file could fill the memory.
 static constexpr int64_t kMaxViewBytes = int64_t(1) << 28;
 
 /// Returns the elements of a tensor in row-major order. `data` contains them with the strides and the offset of
@@ -105,8 +105,7 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
     return invalid("expected {0}{1} as in the graph, got {2}{3}", str(meta.dtype), str(meta.sizes),
                    str(stored.dtype), str(stored.sizes));
 
-  // Users see the type of a weight, so this type says whether integers are unsigned. Types in the module do not say
-  // this.
+  // Users see the type of a weight, so this type says whether integers are unsigned, unlike the types in the module.
   mlir::Type type = meta.dtype == DType::U8
                         ? mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned)
                         : elementType(meta.dtype, &context);

@@ -18,8 +18,8 @@ class Weights {
 public:
   static llvm::Expected<Weights> open(const Archive &archive);
 
-  /// Loads the tensor `name` in row-major order, whatever its strides in the file. Its type must be `meta`, as in the
-  /// graph.
+  /// Loads the tensor `name` in row-major order, whatever its strides in the file. Its type must be `meta`, the type in
+  /// the graph.
   llvm::Expected<NamedTensor> load(llvm::StringRef name, const TensorMeta &meta,
                                    mlir::MLIRContext &context);
 

@@ -1,4 +1,4 @@
-// For each command that attn-run cannot carry out, it prints one line and writes nothing.
+// attn-run prints one line and writes nothing for each command that it cannot carry out.
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: attnc %s -o f.so --target=native
 // RUN: not attn-run f.so --entry=f --dim=n 2>&1 | FileCheck %s --check-prefix=FORM

@@ -61,7 +61,7 @@ class EinsumNoTranspose(Projections):
 
 
 class EinopsAttention(nn.Module):
-    """The style of lucidrains: no biases, einops, a handwritten norm."""
+    """The style of lucidrains: einops, a norm before the projection, and no bias in the projection."""
 
     def __init__(self, dim=32, heads=4, dim_head=16):
         super().__init__()
@@ -94,7 +94,7 @@ class Head(nn.Module):
 
 
 class HeadList(nn.Module):
-    """Each head is a module, and their outputs are concatenated."""
+    """Each head is a module, and the outputs of the heads are concatenated."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -133,7 +133,7 @@ class LoopAttention(Projections):
 
 
 class BatchedHeads(Projections):
-    """The style of diffusers: heads are merged with the batch, and baddbmm computes scores. Keys are of `context`."""
+    """The style of diffusers: heads are merged with the batch, and baddbmm computes scores. `context` has the keys."""
 
     def fold(self, x):
         b, t, c = x.shape
@@ -221,7 +221,7 @@ class PaddedAttention(Projections):
 
 
 class ExtendedMask(Projections):
-    """BERT: (1 - mask) * the least number is added to the scores."""
+    """BERT: (1 - mask) * the least float32 is added to the scores."""
 
     def forward(self, x, mask):
         q, k, v = self.project(x)
@@ -230,7 +230,7 @@ class ExtendedMask(Projections):
 
 
 class SlidingWindow(Projections):
-    """A query attends to the last `window` tokens and to the first `sinks`, as in StreamingLLM."""
+    """A query attends to the last `window` tokens and to the first `sinks` tokens, as in StreamingLLM."""
 
     def __init__(self, dim=32, heads=4, window=5, sinks=0):
         super().__init__(dim, heads)
@@ -292,7 +292,7 @@ class NanoGPTBlock(nn.Module):
 
 
 class MinGPTBlock(nn.Module):
-    """The same block, which computes GELU by elementary ops and has the MLP in a dictionary of modules."""
+    """Like NanoGPTBlock, but with a GELU of elementary ops, and with the MLP in a dictionary of modules."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -391,7 +391,7 @@ class Rotary(Projections):
 
 
 class InterleavedRotary(Rotary):
-    """GPT-J: an even element and the odd element after it are a pair; sines and cosines are arguments of the call."""
+    """GPT-J: an even element and the odd element after it are a pair. Each call computes the sines and cosines."""
 
     def rotate(self, x):
         table = angles(x.shape[2], self.head_dim).to(x.dtype).repeat_interleave(2, dim=-1)
@@ -438,7 +438,7 @@ class BucketBias(Projections):
 
 
 class RelativeShift(Projections):
-    """Transformer-XL: scores with relative positions, which a pad and a view shift."""
+    """Transformer-XL: a pad and a view shift the scores of the relative positions."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -460,7 +460,7 @@ class RelativeShift(Projections):
 
 
 class GrowingCache(Projections):
-    """New tokens are appended to those of a cache, and the longer cache is returned."""
+    """Keys and values of new tokens are appended to a cache, and the longer cache is returned."""
 
     def forward(self, x, past_key, past_value):
         q, k, v = self.project(x)
@@ -492,7 +492,7 @@ class FixedCache(Projections):
 
 
 class GroupedQueries(nn.Module):
-    """There are fewer heads of keys than of queries; the heads of keys are repeated in one of two ways."""
+    """There are fewer heads of keys than of queries. expand() or repeat_interleave() repeats the heads of keys."""
 
     def __init__(self, dim=32, heads=4, kv_heads=2, expand=False):
         super().__init__()
@@ -577,7 +577,7 @@ class Softcap(Projections):
 
 
 class SinkLogit(Projections):
-    """gpt-oss: each head has an additional score, whose weight is dropped."""
+    """gpt-oss: each head has an additional score, whose probability is dropped."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)
@@ -591,7 +591,7 @@ class SinkLogit(Projections):
 
 
 class CosineAttention(Projections):
-    """Swin v2: queries and keys have length 1, and the scale is learned and bounded."""
+    """Swin v2: queries and keys are normalised to norm 1, and the scale is learned and bounded."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__(dim, heads)

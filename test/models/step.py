@@ -1,4 +1,4 @@
-"""Calls a decoder for one token of a sequence after the other: step.py LIBRARY FOLDER
+"""Calls a decoder for each token of a sequence in turn: step.py LIBRARY FOLDER
 
 FOLDER has the tokens in llama.x.npy and, in llama.out.npy, the scores that torch computes for all tokens at once, in
 float64. Each call must give the scores of its token. In the caches, all rows except that of the token must stay
@@ -14,7 +14,7 @@ import numpy as np
 library, models = sys.argv[1], pathlib.Path(sys.argv[2])
 tokens, expected = np.load(models / "llama.x.npy"), np.load(models / "llama.out.npy")
 LONGEST = 40
-# Rows of the caches that are not written yet must have no influence, whatever they contain.
+# Rows of the caches that no call has written must have no influence, whatever they contain.
 caches = [np.full((1, 2, LONGEST, 8), filler, "float32") for filler in (np.nan, 1e30)]
 with tempfile.TemporaryDirectory() as folder:
     folder = pathlib.Path(folder)

@@ -53,8 +53,8 @@ from handwritten import padding, tokens
 # The models
 # ---------------------------------------------------------------------------------------------------
 
-# name -> the function that makes the module, and a function of a batch and a length that returns the inputs: positional
-# arguments and keyword arguments.
+# Maps the name of a model to two functions. The first makes the module. The second returns the inputs for a batch and a
+# length: positional arguments and keyword arguments.
 MODELS = {}
 
 
@@ -109,7 +109,7 @@ class SelfAttention(nn.MultiheadAttention):
 
 
 class CausalTransformer(nn.Transformer):
-    """Passes is_causal, because nn.Transformer otherwise reads the elements of the mask to see whether it is causal."""
+    """Passes is_causal, because nn.Transformer otherwise reads the elements of a mask to find out if it is causal."""
 
     def forward(self, src, tgt, tgt_mask, memory_key_padding_mask):
         return super().forward(src, tgt, tgt_mask=tgt_mask, memory_key_padding_mask=memory_key_padding_mask,
@@ -122,7 +122,7 @@ def hidden(b, t):
 
 
 def with_memory(b, t):
-    """Returns the arguments of a decoder with a memory, with their masks."""
+    """Returns the masks of a decoder with a memory."""
     return dict(tgt_mask=triangle(t), memory_key_padding_mask=hidden(b, t + 4))
 
 
@@ -203,7 +203,7 @@ def configuration(kind, sizes, how):
     return config
 
 
-EAGER, BOTH = ("eager",), ("eager", "sdpa")  # the ways that transformers has of computing attention
+EAGER, BOTH = ("eager",), ("eager", "sdpa")  # implementations of attention in transformers
 
 
 def hf(name, kind, sizes, inputs, hows=BOTH, cls=None):
@@ -276,7 +276,7 @@ for kind, sizes in {
 hf("xlnet", "xlnet", XLNET, lambda b, t: text(b, 13), EAGER)
 hf("funnel", "funnel", FUNNEL, lambda b, t: text(b, 13), EAGER, "FunnelModel")
 
-# Decoders of text. Some have no padding, so that they need not make a mask.
+# Decoders of text. Some inputs have no padding, so that these models need not make a mask.
 for kind, sizes in {
     "gpt2": GPT,
     "gpt_neox": dict(USUAL, rotary_pct=0.5),
@@ -565,7 +565,8 @@ def reference(module, args, kwargs, signature):
         wide = [x.numpy() for x in results(*in_double(module, args, kwargs), signature)]
     except Exception:  # a module that was written for float32 may raise any exception
         return narrow, narrow
-    # If the results in float64 differ too much, the module does not compute the same, and float32 is the reference.
+    # If the results in float64 and float32 differ too much, the module computes something else in float64. The results
+    # in float32 are then the reference.
     return narrow, wide if error(narrow, wide) < 1e-3 else narrow
 
 
@@ -648,8 +649,8 @@ def count_ops(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="the folder of attnc and attn-run")
-    parser.add_argument("--out", type=Path, help="the folder for what is exported and computed")
-    parser.add_argument("--batch", type=int, default=2, help="how many sequences or pictures the inputs have")
+    parser.add_argument("--out", type=Path, help="the folder for the exported files and the results")
+    parser.add_argument("--batch", type=int, default=2, help="the number of sequences or pictures in the inputs")
     parser.add_argument("--only", default="", help="a regular expression that names must match somewhere")
     for flag in ("decompose", "dynamic", "list", "ops", "report-only"):
         parser.add_argument(f"--{flag}", action="store_true")

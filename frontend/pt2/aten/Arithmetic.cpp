@@ -35,8 +35,8 @@ DType attn::pt2::promote(const Tensor &a, const Tensor &b) {
 }
 
 namespace {
-/// An operand of an elementwise op: a tensor or a number. A number that is known only at the call is a tensor of rank
-/// 0.
+/// An operand of an elementwise op: a tensor or a number. A number that is known only when the library is called is a
+/// tensor of rank 0.
 struct Element {
   Tensor tensor;
   Scalar scalar;
@@ -56,7 +56,7 @@ struct Pair {
   Sizes sizes;
 };
 
-/// Computes an element of the result from two elements of one type.
+/// Computes an element of the result from two elements of the same type.
 using Function = std::function<Value(TensorBuilder &, Value, Value)>;
 } // namespace
 
@@ -100,8 +100,8 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   return pair;
 }
 
-/// Returns both operands, rounded to the promoted type if that is float16 or bfloat16. Importers of sums, products and
-/// quotients do not call this function: these ops use a number in float32, while other ops round it first.
+/// Returns both operands, rounded to the promoted type if this is float16 or bfloat16. Importers of sums, products and
+/// quotients do not call this function, because torch does not round a number before these ops.
 static Pair rounded(TensorBuilder &b, Pair pair) {
   if (computeType(pair.dtype) == pair.dtype)
     return pair;
@@ -182,8 +182,8 @@ static auto ofSigned(Function function) {
   };
 }
 
-/// Allows integers to be divided only by constants other than 0 and by sizes of at least 1: a division by 0, which is
-/// an error in torch, would trap.
+/// Allows integers to be divided only by constants other than 0 and by sizes of at least 1. In torch, a division by 0
+/// is an error; compiled code would trap.
 static LogicalResult checkDivision(Call &call, const Pair &pair) {
   if (isFloat(pair.dtype))
     return success();
@@ -198,7 +198,7 @@ static LogicalResult checkDivision(Call &call, const Pair &pair) {
 
 /// The floor of x / y. If the quotient is rounded up to an integer, floor() gives this integer, which is 1 too large.
 /// For example, 1 / 0.1f is 9.99... but rounds to 10. In such a case, the remainder x - 10 * y and y have opposite
-/// signs. Float64 can hold the remainder.
+/// signs. For x and y in float32, the remainder is exact in float64.
 static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   Value floor = math::FloorOp::create(b, arith::DivFOp::create(b, x, y));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(x.getType()));
@@ -224,7 +224,7 @@ static Value floorOfQuotient(TensorBuilder &b, Value x, Value y) {
   return arith::SelectOp::create(b, isBeyond, arith::SubFOp::create(b, floor, one), floor);
 }
 
-/// The quotient. It is a float or, with a rounding mode, of the promoted type.
+/// The quotient. It is a float or, with a rounding mode, has the promoted type.
 static LogicalResult divide(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   std::string mode = call.string("rounding_mode");
@@ -267,7 +267,7 @@ static LogicalResult floorDivide(Call &call) {
                            }));
 }
 
-/// x - y * trunc(x / y), which has the sign of x. The result is exact: for each divisor 2^252 * y, 2^224 * y, ..., y in
+/// x - y * trunc(x / y), which has the sign of x. The result is exact. For each divisor 2^252 * y, 2^224 * y, ..., y in
 /// turn, the greatest possible multiple of the divisor is subtracted. The quotient of the rest and the divisor is less
 /// than 2^28, so float64 can hold the product of this quotient and the 24 significant bits of y.
 static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
@@ -291,7 +291,7 @@ static Value restOfQuotient(TensorBuilder &b, Value x, Value y) {
     // If the quotient was rounded up to an integer, one multiple too many was subtracted.
     Value isNegative = compare(arith::CmpFPredicate::OLT, less, constant(0));
     less = arith::SelectOp::create(b, isNegative, arith::AddFOp::create(b, less, multiple), less);
-    // If the multiple is infinite, x stays as it is; 0 times infinity would give NaN.
+    // If the multiple is infinite, the rest stays as it is, because 0 times infinity would give NaN.
     Value isLess = compare(arith::CmpFPredicate::OLT, rest, multiple);
     rest = arith::SelectOp::create(b, isLess, rest, less);
   }
@@ -333,7 +333,7 @@ static std::function<LogicalResult(Call &)> modulo(bool floors) {
   };
 }
 
-/// Bit shifts. In torch, a shift is undefined if the count is negative or not below the number of bits.
+/// Bit shifts. In torch, a shift is undefined if the count is negative, or at least the number of bits.
 static std::function<LogicalResult(Call &)> shift(bool isLeft) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Pair> pair = readPair(call);
@@ -476,8 +476,8 @@ static LogicalResult maskedFill(Call &call) {
                              : !isFloat(value.tensor.dtype) || isFloat(x.dtype);
   if (mask.dtype != DType::Bool || !sizes || !fits || value.tensor.rank() != 0)
     return call.error() << "expected a boolean mask that broadcasts to " << str(x.sizes)
-                        << " and a value that " << str(x.dtype) << " holds, got " << str(mask.dtype)
-                        << str(mask.sizes);
+                        << " and a value that " << str(x.dtype) << " can hold, got "
+                        << str(mask.dtype) << str(mask.sizes);
   SmallVector<Operand> operands = {{x, x.dtype}, {mask, DType::Bool}};
   Value fill;
   if (!value.isScalar)
@@ -587,8 +587,8 @@ static LogicalResult clampToTensors(Call &call) {
   }));
 }
 
-/// self with a number on the diagonal. `wrap`, which is not supported, would repeat the diagonal in the rows below a
-/// square.
+/// self with a number on the diagonal. `wrap`, which is not supported, would repeat the diagonal in the rows below the
+/// first square.
 static LogicalResult fillDiagonal(Call &call) {
   Tensor x = call.tensor("self");
   Scalar number = call.scalar("fill_value");
@@ -598,7 +598,7 @@ static LogicalResult fillDiagonal(Call &call) {
   bool isSquare = x.rank() >= 2 && llvm::all_equal(x.sizes);
   if ((!isSquare && x.rank() != 2) || wraps || !number.fits(x.dtype))
     return call.error() << "expected a matrix, or equal sizes, and a number that " << str(x.dtype)
-                        << " holds, got " << str(x.sizes);
+                        << " can hold, got " << str(x.sizes);
   TensorBuilder &b = call.b;
   Value value = b.convert(number.in(b, x.dtype), x.dtype, computeType(x.dtype));
   return call.result(b.elementwise(
@@ -613,13 +613,13 @@ static LogicalResult fillDiagonal(Call &call) {
       }));
 }
 
-/// log(e^x + e^y), computed relative to the greater operand if this operand is finite.
+/// log(e^x + e^y), computed as max(x, y) + log(1 + e^-|x - y|), which does not overflow.
 static Value logOfSum(TensorBuilder &b, Value x, Value y) {
   Value greater = arith::MaximumFOp::create(b, x, y), less = arith::MinimumFOp::create(b, x, y);
   Value difference = arith::SubFOp::create(b, less, greater);
   Value sum = arith::AddFOp::create(b, greater,
                                     math::Log1pOp::create(b, math::ExpOp::create(b, difference)));
-  // If both are the same infinity, their difference would be NaN.
+  // If both operands are the same infinity, their difference would be NaN.
   Value isSame = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, y);
   Value infinity = arith::ConstantOp::create(
       b, b.getFloatAttr(x.getType(), std::numeric_limits<double>::infinity()));
@@ -704,7 +704,7 @@ void attn::pt2::addArithmetic(AtenOps &ops) {
   StringRef byTensor = "integers divided by a tensor";
   for (StringRef overload : {"div.Tensor_mode", "div.Scalar_mode"})
     ops.add(overload, divide, byTensor);
-  // floor_divide_ has an overload for tensors.
+  // The overload Tensor exists only in place, as floor_divide_.Tensor.
   for (StringRef overload : {"floor_divide.default", "floor_divide.Tensor", "floor_divide.Scalar"})
     ops.add(overload, floorDivide, byTensor);
   StringRef ofModulo = "integers divided by a tensor; float64";

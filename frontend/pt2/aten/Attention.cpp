@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::pt2;
 
-/// Splits dimension `dim` of `tensor`, of size a * b, into two dimensions a, b.
+/// Splits dimension `dim` of `tensor`, of size a * b, into two dimensions of sizes a and b.
 static FailureOr<Tensor> splitDim(Call &call, const Tensor &tensor, int64_t dim, const Size &a,
                                   const Size &b) {
   Sizes sizes = tensor.sizes;
@@ -140,7 +140,7 @@ static FailureOr<Size> groupOf(Call &call, const Inputs &in) {
 /// softmax(scale * Q K^T + mask) V.
 ///
 /// With `enable_gqa`, the last batch dimension of the query, which holds its heads, is viewed as two dimensions: (key
-/// heads, group). Key and value do not have the second one.
+/// heads, group). Key and value have no dimension for the group.
 static LogicalResult scaledDotProductAttention(Call &call) {
   FailureOr<Inputs> in = readInputs(call);
   if (failed(in))
@@ -246,7 +246,7 @@ static LogicalResult scaledDotProductAttention(Call &call) {
 
 void attn::pt2::addAttention(AtenOps &ops) {
   ops.add("scaled_dot_product_attention.default", scaledDotProductAttention, "dropout");
-  // The forms of the op for certain devices, with results that gradients need.
+  // torch has a form of the op for each backend, with more results, which only gradients need.
   for (StringRef name : {"flash_attention", "flash_attention_for_cpu", "efficient_attention",
                          "cudnn_attention", "fused_attention_overrideable", "attention_math"})
     ops.add(("_scaled_dot_product_" + name + ".default").str(), scaledDotProductAttention,

@@ -55,8 +55,8 @@ static FailureOr<Parts> readComplex(Call &call) {
   return parts;
 }
 
-/// Adds the complex form of op `name`: it applies the import function of the op first to the real parts, then to the
-/// imaginary parts of the complex tensors. `argument` must be complex.
+/// Adds the complex form of op `name`: this form applies the import function of the op first to the real parts, then to
+/// the imaginary parts of the complex tensors. `argument` must be complex.
 static void addOfParts(AtenOps &ops, StringRef name, StringRef argument) {
   const AtenOp *op = ops.find(("torch.ops.aten." + name).str());
   auto import = op->import;
@@ -152,7 +152,7 @@ static LogicalResult polar(Call &call) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Computes an element of a part of the result from elements of parts of the operands.
+/// Computes an element of the real or the imaginary part of the result.
 using Function = function_ref<Value(ValueRange)>;
 } // namespace
 
@@ -189,7 +189,8 @@ static FailureOr<Pair> readPair(Call &call) {
   return pair;
 }
 
-/// (a + b i) (c + d i) = (a c - b d) + (a d + b c) i. If an operand is real, it multiplies each part of the other.
+/// (a + b i) (c + d i) = (a c - b d) + (a d + b c) i. If an operand is real, it multiplies each part of the other
+/// operand.
 static LogicalResult product(Call &call) {
   FailureOr<Pair> pair = readPair(call);
   if (failed(pair))
@@ -302,7 +303,7 @@ void attn::pt2::addComplex(AtenOps &ops) {
   addOfParts(ops, "_assert_tensor_metadata.default", "a");
   for (StringRef name : {"cat.default", "stack.default"})
     addOfParts(ops, name, "tensors");
-  // Ops that always have complex arguments or results.
+  // These ops always have complex arguments or results.
   auto add = [&](StringRef name, std::function<LogicalResult(Call &)> import,
                  StringRef limits = "") {
     ops.add(name, import, limits);

@@ -86,8 +86,8 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   std::optional<int64_t> channels = x.sizes[1].constant(), outChannels = weight.sizes[0].constant();
   if (!channels || !outChannels || groups < 1 || *channels % groups != 0 ||
       *outChannels % groups != 0 || weight.sizes[1] != Size(*channels / groups))
-    return call.error() << "expected channels that " << groups << " groups divide, got "
-                        << str(x.sizes) << " and " << str(weight.sizes);
+    return call.error() << "expected numbers of channels that are multiples of " << groups
+                        << ", got " << str(x.sizes) << " and " << str(weight.sizes);
   auto dim = [&](unsigned i) { return b.getAffineDimExpr(i); };
   MLIRContext *context = b.getContext();
 
@@ -169,7 +169,8 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   return viewAs(call, result, flat);
 }
 
-/// conv1d, conv2d, conv3d, and convolution, to which they decompose. A single image may lack the batch dimension.
+/// conv1d, conv2d, conv3d, and the op `convolution`, to which torch decomposes them. A single image may lack the batch
+/// dimension.
 static LogicalResult convolution(Call &call) {
   Tensor x = call.tensor("input"), weight = call.tensor("weight");
   std::optional<Tensor> bias;
@@ -272,7 +273,7 @@ static LogicalResult imageToColumns(Call &call) {
     fits = windows.has_value();
   }
   if (!fits)
-    return call.error() << "expected an image (n, c, height, width) that holds a window, got "
+    return call.error() << "expected an image (n, c, height, width) that contains a window, got "
                         << str(x.sizes);
   TensorBuilder &b = call.b;
   auto dim = [&](unsigned i) { return b.getAffineDimExpr(i); };

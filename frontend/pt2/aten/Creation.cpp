@@ -20,14 +20,14 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Sca
     if (size.constant().value_or(0) < 0)
       return call.error() << "expected sizes of at least 0, got " << str(sizes);
   if (!number.fits(dtype))
-    return call.error() << "expected a value that " << str(dtype) << " holds, got "
+    return call.error() << "expected a value that " << str(dtype) << " can hold, got "
                         << number.number;
   if (call.failed())
     return failure();
   return call.result(call.b.fill(sizes, number.in(call.b, dtype), dtype));
 }
 
-/// A tensor of `sizes` filled with the argument `name`, a number that may be known only at the call of the library.
+/// A tensor of `sizes` filled with the argument `name`, a number that may be known only when the library is called.
 static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, StringRef name) {
   if (!call.isTensor(name))
     return constant(call, sizes, dtype, call.scalar(name));
@@ -38,12 +38,12 @@ static LogicalResult constant(Call &call, ArrayRef<Size> sizes, DType dtype, Str
 
 static Scalar integer(int64_t number) { return {false, double(number), number}; }
 
-/// The type that torch gives a number.
+/// The type that torch gives to the number `name`.
 static DType dtypeOf(Call &call, StringRef name) {
   return call.isFloat(name) ? DType::F32 : call.isFlag(name) ? DType::Bool : DType::I64;
 }
 
-/// A tensor of `size`. torch.empty, whose elements are undefined, gives 0.
+/// A tensor of `size`, filled with `number`. The elements of torch.empty, which are undefined in torch, are 0.
 static std::function<LogicalResult(Call &)> filled(int64_t number) {
   return [=](Call &call) -> LogicalResult {
     Sizes sizes = call.integers("size");
@@ -85,7 +85,7 @@ static LogicalResult fill(Call &call) {
   if (call.isTensor("value") && !call.isNumber("value")) {
     Tensor value = call.tensor("value");
     if (!call.failed() && (value.rank() != 0 || !TensorBuilder::converts(value.dtype, self.dtype)))
-      return call.error() << "expected one value that " << str(self.dtype) << " holds, got "
+      return call.error() << "expected one value that " << str(self.dtype) << " can hold, got "
                           << str(value.dtype) << str(value.sizes);
     return call.failed()
                ? failure()
@@ -106,7 +106,7 @@ static LogicalResult scalarTensor(Call &call) {
 /// start + i * step. If the number of elements depends on sizes, it must provably be the number in the file.
 static LogicalResult arange(Call &call) {
   bool hasFloat = false;
-  // Reads a number or a size. If it is a size that is not known, the returned number is not used.
+  // Reads a number or a size. If a size is unknown, the returned number is not used.
   auto read = [&](StringRef name, int64_t otherwise, Size &size) -> double {
     size = otherwise;
     if (!call.has(name))
@@ -127,7 +127,8 @@ static LogicalResult arange(Call &call) {
   if (hasFloat && !attn::graph::isFloat(dtype)) {
     for (double number : {startNumber, endNumber, stepNumber})
       if (!(std::abs(number) < 0x1p53))
-        return call.error() << "expected numbers that " << str(dtype) << " holds, got " << number;
+        return call.error() << "expected numbers that " << str(dtype) << " can hold, got "
+                            << number;
   }
   const Sizes &sizes = call.expected().sizes;
   bool areNumbers = hasFloat || (start.constant() && end.constant());
@@ -191,7 +192,7 @@ static LogicalResult eye(Call &call) {
   }));
 }
 
-/// `steps` numbers from start to end, both included. As in torch, they are computed from the nearer end.
+/// `steps` numbers from start to end, both included. As in torch, each number is computed from the nearer end.
 static LogicalResult linspace(Call &call) {
   double start = call.number("start"), end = call.number("end");
   int64_t steps = call.constant("steps");

@@ -219,8 +219,8 @@ static Value logToBase10(Floats &f, Value x) {
   return f.div(math::LogOp::create(f.b, x), f.constant(llvm::numbers::ln10));
 }
 
-/// x with NaN replaced by `nan` (default: 0), and infinities by `posinf` and `neginf` (default: the greatest numbers of
-/// the type).
+/// x with NaN replaced by `nan` (default: 0), and infinities by `posinf` and `neginf` (default: the greatest and the
+/// least finite number of the type).
 static LogicalResult nanToNum(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
@@ -349,7 +349,7 @@ static Value isFinite(TensorBuilder &b, Value x) {
 
 /// In evaluation mode, dropout does nothing: the result is the argument itself.
 static LogicalResult dropout(Call &call) {
-  StringRef name = call.has("input") ? "input" : "self"; // the argument of dropout_
+  StringRef name = call.has("input") ? "input" : "self"; // dropout_ has `self`
   Tensor x = call.tensor(name);
   double p = call.number("p");
   bool train = call.flag("train");

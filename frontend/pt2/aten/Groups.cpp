@@ -81,7 +81,7 @@ static LogicalResult multiplyGroups(Call &call, StringRef rows, StringRef matric
   auto map = [&](unsigned dims, ArrayRef<AffineExpr> exprs) {
     return AffineMap::get(dims, 0, exprs, b.getContext());
   };
-  // For each row, the number of groups that end before it, which is the number of its own group.
+  // For each row, the number of groups that end before it. This is the index of the group of the row.
   Tensor groups = b.sum({numRows, Size(numGroups)}, /*numKept=*/1, DType::I64,
                         Operand{offsets, DType::I64, map(2, {second})}, [&](ValueRange e) -> Value {
                           Value row = arith::IndexCastOp::create(b, b.getI64Type(),
@@ -113,7 +113,7 @@ void attn::pt2::addGroups(AtenOps &ops) {
   ops.add("histc.default", countInBins, "a range that depends on data");
   ops.add("_grouped_mm.default", [](Call &call) { return multiplyGroups(call, "self", "mat2"); },
           "a bias");
-  // An op that transformers registers for CPUs.
+  // Hugging Face's transformers registers this op for CPUs.
   ops.add("transformers.grouped_mm_fallback.default",
           [](Call &call) { return multiplyGroups(call, "input", "weight"); });
 }

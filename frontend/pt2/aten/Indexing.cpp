@@ -2,11 +2,12 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Indices are data, so they may have any value. If an index is an argument of the user, or such an argument plus
-// constants and positions, the argument gets a bound, which the runtime checks before a call stores anything. If the
-// indices are positions, as those of a table of positions are, the sizes of a call must keep them in bounds. Any other
-// index, such as an element of a part of an argument, is clamped to the nearest valid index, so that every access is in
-// bounds.
+// Indices are data, so they may have any value. There are three cases (IndexBounds.h):
+//  * The indices are positions in a dimension, such as the indices into a table of position embeddings. Then the sizes
+//    of a call must keep the positions in bounds.
+//  * The indices are an argument of the user, or such an argument plus constants and positions. Then the argument gets
+//    a bound, which the runtime checks before a call writes to memory.
+//  * Any other index, such as an element of a slice of an argument, is clamped to the nearest valid index.
 //
 // A write by index becomes loops with tensor.insert_slice, so that a tensor without other readers is written in place.
 //
@@ -41,7 +42,7 @@ static Value toPosition(TensorBuilder &b, Value index, const Size &size, bool wr
 
 static bool isIndexType(DType dtype) { return dtype == DType::I32 || dtype == DType::I64; }
 
-/// Checks the type of an index, and requires that `size` is not 0: the nearest valid index must exist.
+/// Checks the type of an index, and requires that `size` is not 0, because indices are clamped to valid ones.
 static LogicalResult checkIndexed(Call &call, const Tensor &index, const Size &size) {
   if (!isIndexType(index.dtype))
     return call.error() << "expected indices of int32 or int64, got " << str(index.dtype);
@@ -163,7 +164,7 @@ static LogicalResult takeAlongDim(Call &call) {
 
 namespace {
 /// The indices in self[indices...], which broadcast to one shape. In the result, this shape takes the place of the
-/// indexed dimensions if they are neighbours, and comes first otherwise.
+/// indexed dimensions if these are adjacent, and comes first otherwise.
 struct Indices {
   SmallVector<Operand> operands; ///< the indices, read at dimensions of `sizes`
   SmallVector<int64_t> dims;     ///< the dimension of self for each operand
@@ -254,7 +255,7 @@ static Value accumulate(TensorBuilder &b, Value sum, Value x) {
 }
 
 /// Replaces self[indices...] by `values`, which have sizes `indices.sizes`, or adds `values` to self[indices...].
-/// Creates loops over the dimensions of the indices that insert the values of one point at a time, in the order of
+/// Creates loops over the dimensions of the indices. Each iteration inserts the values of one point, in the order of
 /// torch on a CPU.
 static FailureOr<Tensor> writeAt(Call &call, const Tensor &self, const Indices &indices,
                                  const Tensor &values, bool wraps, bool adds) {
@@ -460,7 +461,7 @@ static FailureOr<Tensor> readValue(Call &call, const Tensor &self, ArrayRef<Size
     if (call.failed())
       return failure();
     if (value.rank() != 0 || !TensorBuilder::converts(value.dtype, self.dtype))
-      return call.error() << "expected a value that " << str(self.dtype) << " holds, got "
+      return call.error() << "expected a value that " << str(self.dtype) << " can hold, got "
                           << str(value.dtype) << str(value.sizes);
     return b.broadcastTo(b.castTo(value, self.dtype), sizes);
   }
@@ -468,7 +469,7 @@ static FailureOr<Tensor> readValue(Call &call, const Tensor &self, ArrayRef<Size
   if (call.failed())
     return failure();
   if (!value.fits(self.dtype))
-    return call.error() << "expected a value that " << str(self.dtype) << " holds, got "
+    return call.error() << "expected a value that " << str(self.dtype) << " can hold, got "
                         << value.number;
   return b.fill(sizes, value.in(b, self.dtype), self.dtype);
 }

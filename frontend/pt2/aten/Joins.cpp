@@ -99,8 +99,8 @@ static LogicalResult stack(Call &call) {
   return join(call, parts, dim);
 }
 
-/// Repeats `x` along a new dimension next to `dim`, and merges both dimensions. The new dimension is in front of `dim`
-/// or, with `ofElements`, behind it.
+/// Repeats `x` along a new dimension next to `dim`, and merges both dimensions. The new dimension is before `dim` or,
+/// with `ofElements`, after it.
 static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, const Size &count,
                                      bool ofElements) {
   Sizes unit = x.sizes, many = x.sizes, merged = x.sizes;
@@ -115,8 +115,8 @@ static FailureOr<Tensor> repeatAlong(Call &call, const Tensor &x, int64_t dim, c
   return viewAs(call, call.b.broadcastTo(*view, many), merged);
 }
 
-/// Repeats each dimension as often as `repeats` says. If `repeats` has more numbers than `self` dimensions, the first
-/// numbers are for new dimensions.
+/// Repeats each dimension as often as `repeats` says. If `repeats` has more numbers than `self` has dimensions, the
+/// first numbers are for new dimensions.
 static LogicalResult repeat(Call &call) {
   Tensor x = call.tensor("self");
   Sizes repeats = call.integers(call.target().contains("tile") ? "dims" : "repeats");
@@ -134,7 +134,7 @@ static LogicalResult repeat(Call &call) {
   return failed(result) ? failure() : call.result(*result);
 }
 
-/// Repeats each element of `dim` several times in a row.
+/// Repeats each element along `dim`: with two repeats, a, b becomes a, a, b, b.
 static LogicalResult repeatInterleave(Call &call) {
   Tensor x = call.tensor("self");
   Size count = call.integer("repeats");
@@ -233,8 +233,8 @@ static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size>
     if (!total || *front < 0 || *back < 0)
       return call.error() << "expected widths of at least 0 for mode '" << mode << "', got "
                           << str(widths);
-    // "replicate" needs one element. In the other modes, the padding must not have more elements than the dimension,
-    // from which "reflect" does not use the outermost element.
+    // "replicate" needs one element. In the other modes, the padding must not have more elements than the dimension;
+    // "reflect" also needs the outermost element, which it does not repeat.
     if (mode == "replicate")
       call.requireElement(x.sizes[dim], 0);
     else
@@ -273,7 +273,8 @@ static LogicalResult padWithElements(Call &call, const Tensor &x, ArrayRef<Size>
   }));
 }
 
-/// Pads both ends of the last dimensions, which `pad` lists from the last one on. A negative width removes elements.
+/// Pads both ends of the last dimensions. `pad` has two widths for each of them, beginning with the last dimension. A
+/// negative width removes elements.
 static LogicalResult pad(Call &call) {
   Tensor x = call.tensor("self");
   Sizes widths = call.integers("pad");
@@ -290,7 +291,7 @@ static LogicalResult pad(Call &call) {
     return call.error()
            << "expected two widths of each of the last dimensions, filled with a number "
               "that "
-           << str(x.dtype) << " holds, got " << str(widths) << ", mode '" << mode << "'";
+           << str(x.dtype) << " can hold, got " << str(widths) << ", mode '" << mode << "'";
   Value fill = value.in(call.b, x.dtype);
   Sizes total = x.sizes, offsets(x.rank(), Size(0));
   SmallVector<size_t> padded;

@@ -43,7 +43,7 @@ static LogicalResult linear(Call &call) {
                         << (hasBias ? " and " + str(bias.sizes) : "");
   Sizes sizes = x.sizes;
   sizes.back() = weight.sizes[0];
-  // (p..., n, k)
+  // The loops are (p..., n, k).
   MLIRContext *context = call.b.getContext();
   int64_t numDims = x.rank() + 1;
   auto map = [&](ArrayRef<unsigned> dims) {
@@ -68,8 +68,7 @@ static FailureOr<Tensor> dropBroadcast(Call &call, const Tensor &x, ArrayRef<Siz
   return viewAs(call, x, kept);
 }
 
-/// a (batch..., m, k) b (batch..., k, n) -> (batch..., m, n), as in torch.matmul: a vector has no m or
-/// no n.
+/// a (batch..., m, k) b (batch..., k, n) -> (batch..., m, n), as in torch.matmul: a vector has no m or no n.
 static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   if (failed(checkTypes(call, {a, b})))
     return failure();
@@ -93,7 +92,7 @@ static FailureOr<Tensor> multiply(Call &call, Tensor a, Tensor b) {
   if (hasN)
     sizes.push_back(b.sizes.back());
 
-  // (batch..., m, n, k)
+  // The loops are (batch..., m, n, k).
   unsigned numBatch = batch->size(), numDims = sizes.size() + 1;
   unsigned dimM = numBatch, dimN = numBatch + hasM, dimK = numDims - 1;
   auto mapOf = [&](const Tensor &x, int64_t batchOfX, ArrayRef<unsigned> matrix) {
@@ -254,7 +253,7 @@ static LogicalResult kron(Call &call) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A tensor whose dimensions have letters.
+/// A tensor whose dimensions are named by letters, as in the equation of einsum.
 struct Lettered {
   Tensor tensor;
   std::string letters;

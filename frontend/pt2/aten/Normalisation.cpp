@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace attn::pt2;
 
 namespace {
-/// A tensor normalised over its last dimensions.
+/// A tensor that is normalised over its last dimensions, and the parameters.
 struct Normalised {
   Tensor x;
   int64_t numKept;
@@ -130,7 +130,7 @@ static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
   };
 }
 
-/// x / sqrt(mean of x^2 + eps) * weight. The default of eps is the epsilon of the type in which torch computes.
+/// x / sqrt(mean of x^2 + eps) * weight. The default of eps is the machine epsilon of the type in which torch computes.
 static LogicalResult rmsNorm(Call &call) {
   FailureOr<Normalised> in = readNormalised(call);
   if (failed(in))
@@ -270,7 +270,8 @@ static FailureOr<std::pair<Tensor, Tensor>> statisticsOfChannels(TensorBuilder &
 }
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias for each channel. The mean and the variance are the running
-/// statistics of the training or, without these, those of x. The native forms have additional results, for gradients.
+/// statistics of the training. If there are none, they are computed from x. The native forms have additional results,
+/// for gradients.
 static LogicalResult batchNorm(Call &call) {
   if (call.flag("use_input_stats"))
     return groupNorm("")(call);

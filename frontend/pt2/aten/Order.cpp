@@ -18,7 +18,7 @@ using namespace attn::pt2;
 /// The largest number of elements that attn sorts. The number of comparisons is the square of the number of elements.
 static constexpr int64_t kMaxSorted = 4096;
 
-/// The type for comparisons. Integers are compared as int64, so unsigned numbers are compared as signed ones.
+/// The type for comparisons. Integers are compared as int64, which can hold the values of the unsigned types too.
 static DType comparedAs(DType dtype) { return isFloat(dtype) ? computeType(dtype) : DType::I64; }
 
 /// x > y, where NaN is greater than any number.
@@ -92,7 +92,7 @@ static Tensor orderOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Size
 static std::function<LogicalResult(Call &)> sorted(bool isTopK, bool returnsValues) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
-    // The sort is always stable, and its results are always sorted.
+    // These flags are ignored: the sort is always stable, and the results are always sorted.
     for (StringRef name : {"sorted", "stable"})
       call.flag(name);
     bool isDescending = isTopK ? call.flag("largest", true) : call.flag("descending");

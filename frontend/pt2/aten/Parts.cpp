@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Imports select, slice, split, unbind, diagonal and the like. As in Views.cpp, each view has a function that writes
-// the elements of the view to its base. The ops that end in _scatter return a tensor after such a write.
+// Imports select, slice, split, unbind, diagonal and similar ops. As in Views.cpp, each view has a function that writes
+// the elements of the view to its base. The ops whose names end in _scatter return the result of such a write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// Returns `index` counted from the front; a negative index counts from the end. For an index -n where n depends on
-/// sizes, requires n >= 1, because index 0 already counts from the front.
+/// Returns the position of `index` from the front; a negative index counts from the end. For an index -n where n
+/// depends on sizes, requires n >= 1, because index 0 already counts from the front.
 static Size fromEnd(Call &call, const Size &index, const Size &size) {
   std::optional<Size> back = multiply(index, Size(-1));
   if (index == Size(0) || !back || !(back->isNonNegative() || back->constant().value_or(-1) > 0))
@@ -82,9 +82,9 @@ static LogicalResult selectScatter(Call &call) {
   return call.result(call.b.insert(x, part, dim, *index, 1, /*isDropped=*/true));
 }
 
-/// Returns the start of a slice of `dim`: the elements start, start + step, ... before end. An end beyond the last
-/// element is clamped. The number of elements, which may depend on sizes, must provably be `count`, the number in the
-/// file.
+/// Returns the start of a slice of `dim`. The slice has the elements start, start + step, ... before end. An end beyond
+/// the last element is clamped. The number of elements, which may depend on sizes, must provably be `count`, the number
+/// in the file.
 static FailureOr<Size> readStart(Call &call, const Tensor &x, int64_t dim, int64_t step,
                                  const Size &count) {
   Size start = call.has("start") ? call.integer("start") : Size(0);
@@ -198,7 +198,8 @@ static LogicalResult resultRuns(Call &call, const Tensor &x, int64_t dim, ArrayR
   return success();
 }
 
-/// Splits `dim` into runs of `run` elements; the last may be shorter. The number of runs must be the number of results.
+/// Splits `dim` into runs of `run` elements; the last run may be shorter. The number of runs must be the number of
+/// results.
 static LogicalResult splitUnknown(Call &call, const Tensor &x, int64_t dim,
                                   const std::optional<Size> &run) {
   const Size &size = x.sizes[dim];
@@ -217,7 +218,8 @@ static LogicalResult splitUnknown(Call &call, const Tensor &x, int64_t dim,
   return resultRuns(call, x, dim, runs);
 }
 
-/// Splits `dim` into runs of `split_size` elements; the last may be shorter. chunk gives the number of runs instead.
+/// Splits `dim` into runs of `split_size` elements; the last run may be shorter. chunk has the number of runs as its
+/// argument instead.
 static LogicalResult split(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
@@ -234,7 +236,7 @@ static LogicalResult split(Call &call) {
     return splitUnknown(call, x, dim, isChunk ? divideUp(x.sizes[dim], asked) : asked);
   int64_t run = isChunk ? std::max<int64_t>(llvm::divideCeil(*size, number), 1) : number;
   int64_t count = *size != 0 ? llvm::divideCeil(*size, run) : isChunk ? number : 1;
-  // Check this before the list of runs is made, which may be too large for memory.
+  // Check this before the list of runs is created, because the list may be too large for memory.
   if (count != call.numResults())
     return call.error() << "expected " << count << " results, got " << call.numResults();
   Sizes runs(count, Size(0));
@@ -250,7 +252,8 @@ static LogicalResult splitWithSizes(Call &call) {
   return call.failed() ? failure() : resultRuns(call, x, dim, runs);
 }
 
-/// Splits into the given number of parts, of which the first ones may be longer by one, or at the given indices.
+/// Splits at the given indices, or into the given number of parts. The first parts may then have one element more than
+/// the others.
 static LogicalResult tensorSplit(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);
@@ -296,8 +299,8 @@ static LogicalResult unbind(Call &call) {
   return success();
 }
 
-/// The elements whose positions in `dim1` and `dim2` differ by `offset`, as the last dimension; or for
-/// diagonal_scatter, `self` with these elements replaced by `src`.
+/// The elements whose positions in `dim1` and `dim2` differ by `offset`, as the last dimension. diagonal_scatter
+/// returns `self` with these elements replaced by `src`.
 static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
   Tensor x = call.tensor("self");
   int64_t rank = x.rank(), offset = call.constant(offsetName, 0), rows = call.dim("dim1", rank, 0),
@@ -364,7 +367,8 @@ static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
 
 static LogicalResult diagonal(Call &call) { return diagonalOf(call, "offset", /*isView=*/true); }
 
-/// Translates diag: returns the diagonal of a matrix, or a matrix that has a vector on its diagonal and is 0 elsewhere.
+/// Imports diag, which returns the diagonal of a matrix, or a matrix that has a vector on its diagonal and is 0
+/// elsewhere.
 static LogicalResult diag(Call &call) {
   Tensor x = call.tensor("self");
   if (call.failed())
@@ -396,8 +400,8 @@ static LogicalResult unfold(Call &call) {
   if (call.failed())
     return failure();
   if (size < 0 || size > x.sizes[dim].constant().value_or(size) || step < 1)
-    return call.error() << "expected a dimension that holds runs of " << size << ", " << step
-                        << " apart, got " << x.sizes[dim].str();
+    return call.error() << "expected a dimension that contains runs of " << size << " elements, "
+                        << step << " apart, got " << x.sizes[dim].str();
   std::optional<Size> count = windowsIn(call, x.sizes[dim], size, step);
   if (!count)
     return failure();
@@ -415,7 +419,7 @@ static LogicalResult unfold(Call &call) {
   return call.resultView("self", runs, {});
 }
 
-/// The elements of a contiguous tensor at offset + sum of index * stride. Several of these may be the same element, so
+/// The elements of a contiguous tensor at offset + sum of index * stride. Elements of the result may share memory, so
 /// writes to the result are rejected.
 static LogicalResult asStrided(Call &call) {
   Tensor x = call.tensor("self");

@@ -3,8 +3,9 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Each element of the result is computed from one window in each spatial dimension (the last dimensions). The position
-// in the result determines where a window begins; this may be before the first element. A pooling uses only the
-// elements of the window that exist; an interpolation reads the nearest element in place of one that does not exist.
+// in the result determines where a window begins, possibly before the first element. A pooling uses only the elements
+// of the window that exist; an interpolation reads the nearest element in place of a missing one. An antialiased
+// interpolation is a product with a matrix of weights instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,8 @@ static Value constantIndex(TensorBuilder &b, int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
 }
 
-/// An operand that only gives the last loops of an op of `rank` loops their sizes, as in the pooling ops of linalg. Its
-/// elements are not read.
+/// An operand that only determines the sizes of the last loops of an op of `rank` loops, as in the pooling ops of
+/// linalg. Its elements are not read.
 static Operand extentOf(TensorBuilder &b, ArrayRef<Size> sizes, int64_t rank, DType as) {
   AffineMap last =
       AffineMap::getMultiDimIdentityMap(rank, b.getContext()).getMinorSubMap(sizes.size());
@@ -49,7 +50,7 @@ struct Windows {
     return arith::SubIOp::create(b, begin, constantIndex(b, padding));
   }
 
-  /// The end of window i, at most `width` elements of padding behind the last element.
+  /// The end of window i, which includes at most `width` elements of padding after the last element.
   Value end(TensorBuilder &b, Value i, int64_t width) const {
     if (isAdaptive) {
       Value next = arith::AddIOp::create(b, i, constantIndex(b, 1));
@@ -229,7 +230,7 @@ static std::function<LogicalResult(Call &)> meanPooling(int64_t count) {
   };
 }
 
-/// Windows that divide each dimension into as many parts as `output_size` says.
+/// Reads windows that divide each dimension into as many parts as `output_size` says.
 static FailureOr<Pooling> readAdaptivePooling(Call &call, int64_t count) {
   FailureOr<Pooling> pooling = readInput(call, count);
   SmallVector<int64_t> sizes = perDim(call, "output_size", count, {});
@@ -244,8 +245,8 @@ static FailureOr<Pooling> readAdaptivePooling(Call &call, int64_t count) {
       return failure();
     one.isAdaptive = *rest != Size(0) || !whole->constant();
     one.stride = whole->constant().value_or(1);
-    // The largest number of elements of an adaptive window: one more at each end, where it covers a part of an
-    // element.
+    // The greatest number of elements of an adaptive window: in / out, rounded down, and one more element at each end,
+    // which the window may cover in part.
     one.kernel = one.isAdaptive ? *add(*whole, Size(2)) : *whole;
   }
   return pooling;
@@ -305,7 +306,7 @@ static Value linear(TensorBuilder &b, Value distance) {
   return arith::SubFOp::create(b, b.scalar(DType::F32, 1.0), distance);
 }
 
-/// The cubic convolution of Keys with a = -0.75.
+/// The kernel of Keys' cubic convolution with a = -0.75.
 static Value cubic(TensorBuilder &b, Value x) {
   auto constant = [&](double value) { return b.scalar(DType::F32, value); };
   auto add = [&](Value x, double y) -> Value { return arith::AddFOp::create(b, x, constant(y)); };
@@ -348,7 +349,8 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const S
         Value floor = math::FloorOp::create(b, position);
         Value first = arith::IndexCastOp::create(b, b.getIndexType(),
                                                  arith::FPToSIOp::create(b, b.getI64Type(), floor));
-        // Half of the elements are at the floor of the position or before it.
+        // The offsets of the elements from the floor of the position are 0 for one tap, 0 and 1 for two, and -1 to 2
+        // for four.
         Value offset = arith::SubIOp::create(b, tap, constantIndex(b, (by.taps - 1) / 2));
         Value at = arith::AddIOp::create(b, first, offset);
         Value last = arith::SubIOp::create(b, b.indexOf(x.sizes[dim]), constantIndex(b, 1));
@@ -371,7 +373,7 @@ static Tensor resampleBy(TensorBuilder &b, const Tensor &x, int64_t dim, const S
 using Resample = std::function<Tensor(TensorBuilder &b, const Tensor &x, int64_t dim,
                                       const Size &size, Value scale, bool alignsCorners)>;
 
-/// The distance of neighbouring elements of the result, in elements of the input, in float32 as in torch. With
+/// The distance between neighbouring elements of the result, in elements of the input. It is float32, as in torch. With
 /// `ignoresFactor`, the factor is ignored if the result has as many elements as the input, or twice as many.
 static Value distanceOf(TensorBuilder &b, const Size &in, const Size &out,
                         std::optional<double> factor, bool alignsCorners, bool ignoresFactor) {
@@ -431,7 +433,7 @@ static std::function<LogicalResult(Call &)> upsample(int64_t count, Resample res
     if (call.failed())
       return failure();
     int64_t rank = count + 2;
-    // float64 is not supported: torch then computes the positions in float64 too.
+    // float64 is not supported, because torch then computes the positions in float64 too.
     bool fits = x.rank() == rank && isFloat(x.dtype) && x.dtype != DType::F64 &&
                 int64_t(meta.sizes.size()) == rank;
     for (int64_t dim = 2; fits && dim < rank; ++dim)

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace attn::pt2;
 
 namespace {
-/// A tensor, and those of its dimensions that an op reduces.
+/// A tensor, and the dimensions that an op reduces.
 struct Reduced {
   Tensor x;
   SmallVector<int64_t> dims;
@@ -25,7 +25,8 @@ struct Reduced {
 };
 } // namespace
 
-/// Reads the arguments. `dimName` is the argument with the dimensions; if it is empty, all dimensions are reduced.
+/// Reads the arguments. `dimName` is the argument with the dimensions; if `dimName` is empty, all dimensions are
+/// reduced.
 static FailureOr<Reduced> readReduced(Call &call, StringRef dimName) {
   Reduced read;
   read.x = dimName.empty() ? call.tensor("self") : call.tensorWithDims("self");
@@ -103,7 +104,7 @@ static Tensor dividedBy(TensorBuilder &b, const Tensor &x, DType dtype, Value di
   });
 }
 
-/// The sum. Integers and booleans are summed as int64.
+/// The sum. By default, integers and booleans are summed as int64.
 static std::function<LogicalResult(Call &)> sum(StringRef dimName) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, dimName);
@@ -151,8 +152,8 @@ static Tensor varianceOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> di
   return dividedBy(b, squares, as, countOf(b, x, dims, as, correction));
 }
 
-/// var and std, with the argument `correction`, or with `unbiased`: true is a correction of 1, false of 0. var_mean and
-/// std_mean also return the mean.
+/// var and std, with the argument `correction` or `unbiased`, where true stands for a correction of 1, and false for 0.
+/// var_mean and std_mean also return the mean.
 static std::function<LogicalResult(Call &)> variance(StringRef dimName, bool isDeviation,
                                                      bool returnsMean = false) {
   return [=](Call &call) -> LogicalResult {
@@ -284,7 +285,7 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
   };
 }
 
-/// The product. Integers and booleans are multiplied as int64.
+/// The product. By default, integers and booleans are multiplied as int64.
 static std::function<LogicalResult(Call &)> product(StringRef dimName) {
   return [=](Call &call) -> LogicalResult {
     FailureOr<Reduced> read = readReduced(call, dimName);
@@ -309,7 +310,7 @@ static std::function<LogicalResult(Call &)> product(StringRef dimName) {
   };
 }
 
-/// log(sum of e^x), computed relative to the maximum if that is finite.
+/// log(sum of e^x), computed relative to the maximum if the maximum is finite.
 static LogicalResult logSumExp(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
   if (failed(read))
@@ -338,7 +339,7 @@ static LogicalResult logSumExp(Call &call) {
   return resultOf(call, *read, result);
 }
 
-/// Whether any element is not 0, or whether all are not 0.
+/// Whether any element, or every element, is not 0.
 template <typename OpTy>
 static std::function<LogicalResult(Call &)> quantifier(StringRef dimName, bool start) {
   return [=](Call &call) -> LogicalResult {
@@ -413,8 +414,8 @@ static LogicalResult normOf(Call &call, const Reduced &read, double order) {
     return failure();
   bool isMax = std::isinf(order) && order > 0, isMin = std::isinf(order) && order < 0;
   if (!isFloat(dtype) || std::isnan(order))
-    return call.error() << "expected a norm of floats of some order, got " << str(dtype) << " and "
-                        << order;
+    return call.error() << "expected a norm of floats whose order is a number, got " << str(dtype)
+                        << " and " << order;
   if (isMax || isMin)
     for (int64_t dim : read.dims)
       call.requireElement(read.x.sizes[dim], 0);
@@ -454,8 +455,8 @@ static LogicalResult vectorNorm(Call &call) {
   return failed(read) || call.failed() ? failure() : normOf(call, *read, order);
 }
 
-/// The norm of all elements, or along dimensions. An order is rejected unless there is one dimension: with two, torch
-/// computes a matrix norm.
+/// The norm of all elements, or along dimensions. An order is rejected unless there is one dimension, because with two
+/// dimensions torch computes a matrix norm.
 static LogicalResult norm(Call &call) {
   FailureOr<Reduced> read = readReduced(call, "dim");
   bool hasOrder = call.has("ord");
@@ -503,7 +504,7 @@ static LogicalResult cosineSimilarity(Call &call) {
                                    }));
 }
 
-/// The softmax, in float32 for float16 and bfloat16 as in torch. `dtype` converts the argument first.
+/// The softmax, in float32 for float16 and bfloat16 as in torch. The argument is first converted to `dtype`.
 static std::function<LogicalResult(Call &)> softmax(bool isLog) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensorWithDims("self");

@@ -38,7 +38,8 @@ static std::function<LogicalResult(Call &)> ofFloats(CombineFloats function) {
   };
 }
 
-/// A function of two sizes, whose result must equal the size in the file, or a function of two floats.
+/// A function of two sizes or, if an operand is a float, of two floats. A computed size must equal the size in the
+/// file.
 static std::function<LogicalResult(Call &)> arithmetic(Combine function,
                                                        CombineFloats floats = nullptr) {
   return [=](Call &call) -> LogicalResult {
@@ -49,7 +50,7 @@ static std::function<LogicalResult(Call &)> arithmetic(Combine function,
       return failure();
     std::optional<Size> result = function(a, b);
     if (!result)
-      return call.error() << "expected sizes that 64 bits hold, got " << a.str() << " and "
+      return call.error() << "expected sizes that fit into 64 bits, got " << a.str() << " and "
                           << b.str();
     return call.result(*result);
   };
@@ -97,8 +98,8 @@ static LogicalResult power(Call &call) {
   for (int64_t i = 0; i < exponent && result; ++i)
     result = i < kMaxExponent ? multiply(*result, a) : std::nullopt;
   if (exponent < 0 || !result)
-    return call.error() << "expected sizes that 64 bits hold, got " << a.str() << " to the power of "
-                        << exponent;
+    return call.error() << "expected an integer power that fits into 64 bits, got " << a.str()
+                        << " to the power of " << exponent;
   return call.result(*result);
 }
 
@@ -110,7 +111,7 @@ static LogicalResult negate(Call &call) {
   if (call.failed())
     return failure();
   if (!result)
-    return call.error() << "expected sizes that 64 bits hold, got " << a.str();
+    return call.error() << "expected sizes that fit into 64 bits, got " << a.str();
   return call.result(*result);
 }
 

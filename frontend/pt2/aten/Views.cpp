@@ -30,12 +30,12 @@ FailureOr<Tensor> attn::pt2::viewAs(Call &call, const Tensor &tensor, ArrayRef<S
   std::optional<SmallVector<ViewGroup>> groups = matchView(tensor.sizes, sizes);
   if (!groups)
     return call.error() << "expected a view of " << str(tensor.sizes)
-                        << " that holds for every size, got " << str(sizes);
+                        << " that is valid for every size, got " << str(sizes);
   return call.b.view(tensor, sizes, *groups);
 }
 
 /// Sets the result to `tensor` viewed as `sizes`. With `mayCopy`, torch copies a tensor whose strides allow no view. If
-/// the strides are not known, neither is the effect of a write to the tensor or to the result.
+/// the strides are unknown, the effect of a write to the tensor or to the result is unknown too.
 static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<Size> sizes,
                                     bool mayCopy = false) {
   FailureOr<Tensor> view = viewAs(call, tensor, sizes);
@@ -55,7 +55,7 @@ static LogicalResult resultReshaped(Call &call, const Tensor &tensor, ArrayRef<S
   return call.resultView("self", *view, write, mayCopy);
 }
 
-/// view and reshape. A size of -1 is the size of the result in the file, if the view can be proved.
+/// view and reshape. A size of -1 stands for the size of the result in the file.
 static std::function<LogicalResult(Call &)> reshape(StringRef name, bool mayCopy) {
   return [=](Call &call) -> LogicalResult {
     Tensor x = call.tensor("self");
@@ -211,7 +211,7 @@ static LogicalResult permute(Call &call) {
   return permuteBy(call, x, permutation);
 }
 
-/// Moves some dimensions to new positions; the other dimensions keep their order.
+/// Moves the dimensions in `source` to the positions in `destination`; the other dimensions keep their order.
 static LogicalResult moveDims(Call &call) {
   Tensor x = call.tensorWithDims("self");
   SmallVector<int64_t> from = call.constants("source"), to = call.constants("destination");
@@ -262,7 +262,7 @@ static LogicalResult t(Call &call) {
 }
 
 //===----------------------------------------------------------------------===//
-// Parts
+// Copies, conversions and shuffles
 //===----------------------------------------------------------------------===//
 
 static LogicalResult identity(Call &call) {
@@ -336,8 +336,9 @@ static std::function<LogicalResult(Call &)> pixelShuffle(bool isBack) {
                 r >= 1 && r < (1 << 15) &&
                 (isBack ? last[1] % r == 0 && last[2] % r == 0 : last[0] % (r * r) == 0);
     if (!fits)
-      return call.error() << "expected (..., channels, height, width) of known sizes that " << r
-                          << " divides, got " << str(x.sizes);
+      return call.error()
+             << "expected (..., channels, height, width) of known sizes that match the factor " << r
+             << ", got " << str(x.sizes);
     Sizes split(ArrayRef(x.sizes).take_front(lead)), whole = split;
     SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, lead));
     auto append = [&](ArrayRef<int64_t> sizes, ArrayRef<int64_t> order, ArrayRef<int64_t> merged) {
@@ -368,8 +369,9 @@ static LogicalResult channelShuffle(Call &call) {
     return failure();
   std::optional<int64_t> channels = x.rank() >= 3 ? x.sizes[1].constant() : std::nullopt;
   if (!channels || groups < 1 || *channels % groups != 0)
-    return call.error() << "expected (n, channels, ...) of a number of channels that " << groups
-                        << " groups divide, got " << str(x.sizes);
+    return call.error()
+           << "expected (n, channels, ...) of a number of channels that is a multiple of " << groups
+           << ", got " << str(x.sizes);
   Sizes split = x.sizes;
   split[1] = groups;
   split.insert(split.begin() + 2, Size(*channels / groups));

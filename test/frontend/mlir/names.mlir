@@ -1,6 +1,6 @@
 // RUN: attn-import %s | FileCheck %s
 
-// Arguments and results that have no name in the file get one; named arguments and results keep their names.
+// Arguments and results that have no name in the file get a name; named arguments and results keep their names.
 // CHECK-LABEL: func.func @nameless(
 // CHECK-SAME: tensor<?x4xf32> {attn.dims = ["arg0.0", ""], attn.name = "arg0"}
 // CHECK-SAME: tensor<?x4xf32> {attn.dims = ["key.0", ""], attn.name = "key"}
@@ -18,7 +18,7 @@ func.func @named(%x: tensor<?x4xf32> {attn.dims = ["S", ""]}) -> tensor<?x4xf32>
   return %x : tensor<?x4xf32>
 }
 
-// A result has the sizes of the values that it is computed from.
+// The dynamic size of a result gets the symbol of the size from which it is computed.
 // CHECK-LABEL: func.func @grown(
 // CHECK-SAME: -> (tensor<2x?x4xf32> {attn.dims = ["", "arg1.0", ""], attn.name = "out"})
 func.func @grown(%x: tensor<?x4xf32>, %k: tensor<?x4xf32>) -> tensor<2x?x4xf32> {

@@ -1,7 +1,7 @@
-"""Checks that buffers that hold a band of a matrix become formulas, and other buffers weights: bands.py FOLDER
+"""Checks that a buffer that holds a band of a matrix becomes a formula, and any other buffer a weight: bands.py FOLDER
 
-A band has one value in some adjacent diagonals of a matrix, and another elsewhere. Each model adds a buffer to an
-input. The sum must equal that of numpy, and the buffer must be a weight of the library if and only if it is no band. An
+A band has one value in adjacent diagonals of a matrix, and another value elsewhere. Each model adds a buffer to an
+input. The sum must equal that of numpy. The buffer must be a weight of the library if and only if it is not a band. An
 attention whose mask is a slice of a band must get the expected mask attribute.
 """
 
@@ -87,7 +87,7 @@ def check_values(name, values, is_formula, folder):
 
 
 def check_mask(name, values, first, expected, folder):
-    """Checks an attention that hides keys where the buffer, in its rows from `first` on, holds 0."""
+    """Checks an attention whose mask is the rows of a buffer from `first` on; an element 0 hides a key."""
     tokens, size = 6, 8
     x = random.standard_normal((2, tokens, size)).astype("float32")
     program = Program()

@@ -2,8 +2,8 @@
 
 There is one case for each form in which torch.export writes an update of a cache. A step projects its tokens, writes
 their keys and values to the caches, and attends to all keys and values in the caches. The outputs of all steps must be
-those of causal attention over the whole sequence, computed in float64. The caches must hold the keys and values so far;
-all other elements must be unchanged, bit for bit.
+those of causal attention over the whole sequence, computed in float64. The caches must hold the keys and values of the
+tokens so far; all other elements must be unchanged, bit for bit.
 """
 
 import concurrent.futures
@@ -20,7 +20,7 @@ WIDTH = HEADS * SIZE
 random = np.random.default_rng(1)
 WEIGHT = random.standard_normal((3 * WIDTH, WIDTH)).astype("float32") / np.float32(WIDTH**0.5)
 X = random.standard_normal((BATCH, TOKENS, WIDTH)).astype("float32")
-# An element of a cache that is not written yet must have no influence, because a program need not initialise caches.
+# Elements of a cache that no step has written must have no influence, because a program need not initialise caches.
 OLD = random.standard_normal((BATCH, HEADS, LENGTH, SIZE)).astype("float32")
 CACHES = {"k_cache": OLD, "v_cache": np.flip(OLD, 0).copy()}
 CASES = []
@@ -164,7 +164,7 @@ class Step:
         return self.program.node("aten." + op, like, **arguments)
 
     def run(self, inputs):
-        """The results of a call: outputs, then caches."""
+        """Returns the results of a call: outputs, then caches."""
         flags = []
         for i, array in enumerate(inputs):
             path = os.path.join(self.folder, f"in{i}.npy")
@@ -206,7 +206,7 @@ def check(write, options, folder):
         positions = {"of each sequence": [np.full(BATCH, first)], "known": []}.get(
             step.positions, [np.arange(first, last)])
         *outputs, keys, values = step.run([X[:, first:last], *positions, *caches])
-        for old, cache in zip(outputs, before):  # all but the last, where the graph returns them
+        for old, cache in zip(outputs, before):  # the graph may return the old caches first
             if len(outputs) > 1 and not np.array_equal(old, cache):
                 raise AssertionError(f"{step.name}: expected the old rows of step {first}")
         error = np.abs(outputs[-1] - want[:, first:last]).max()

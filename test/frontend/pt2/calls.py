@@ -17,7 +17,7 @@ import numpy as np
 from program import DType, Program
 
 CASES, GRAPHS = [], []
-# Ops that attn does not compute yet, and the reasons. ops.py prints these and does not call them.
+# Ops that attn does not compute yet, and the reasons. ops.py prints both and does not call the ops.
 NOT_YET = []
 
 
@@ -44,8 +44,8 @@ class Case:
         return [(np.asarray(w), kind or self.kind_of(np.asarray(w))) for w, kind in zip(wants, kinds)]
 
     def kind_of(self, want):
-        """Returns the expected type of a result. Unless a case gives one, it is that of the first tensor of the same
-        category (floats, integers or booleans)."""
+        """Returns the expected type of a result if the case gives none: that of the first tensor of the same category
+        (complex numbers, floats or integers)."""
         if want.dtype == bool:
             return "bool"
         for category, otherwise in ((np.complexfloating, "complex64"), (np.floating, "float32"), (np.integer, "int64")):
@@ -155,7 +155,7 @@ def run(*command):
 
 
 class File:
-    """Some cases in one graph."""
+    """A .pt2 file with the graph of several cases."""
 
     def __init__(self, path, cases, graphs):
         self.path, self.inputs, self.wanted, self.failures = path, [], [], []

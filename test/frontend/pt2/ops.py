@@ -32,7 +32,7 @@ def load(groups):
 
 
 def files(folder):
-    """Yields files. Each has as many cases as fit into one file; each graph of several nodes has a separate file."""
+    """Yields the files: cases in groups of CASES_PER_FILE, then each graph of several nodes in a file of its own."""
     for i, first in enumerate(range(0, len(CASES), CASES_PER_FILE)):
         yield f"{folder}/{i:02}", CASES[first:first + CASES_PER_FILE], []
     for function in GRAPHS:
@@ -40,7 +40,7 @@ def files(folder):
 
 
 def alone(path, cases):
-    """Compiles the cases of a file that does not compile one by one, and returns the failures."""
+    """Compiles each case of a file separately, because the whole file does not compile, and yields the failures."""
     for i, one in enumerate(cases):
         file = File(f"{path}-{i}", [one], [])
         file.check()

@@ -25,7 +25,7 @@ LEAF = {"type": None, "context": None, "children_spec": []}
 
 
 def tree(value):
-    """Returns the text that torch writes for nested tuples and dictionaries; any other value is a leaf."""
+    """Returns the pytree that torch writes for nested tuples and dictionaries; any other value is a leaf."""
     if isinstance(value, dict):
         context, children = json.dumps(list(value)), value.values()
     elif isinstance(value, tuple):
@@ -157,7 +157,7 @@ class Program:
         return Value(name)
 
     def node(self, target, like=(), /, *, symbolic=None, line=0, file="ops.py", is_list=False, **arguments):
-        """Adds a call of an op. `like` is an array with the type and sizes of the result, or a list for several.
+        """Adds a call of an op. `like` is an array of the type and sizes of the result; several results have a list.
 
         `symbolic` holds the sizes if not all of them are numbers, or a list of such sizes for several results.
         """
@@ -173,9 +173,9 @@ class Program:
         return results if isinstance(like, (list, tuple)) else results[0]
 
     def block(self, target, body, *tensors):
-        """Adds a node whose graph `body` writes, as torch.export does for torch.no_grad(), and returns its results.
+        """Adds a node that has a graph, as torch.export does for torch.no_grad(), and returns the results of the node.
 
-        A result of `body` may be one of `tensors`.
+        `body` adds nodes to the graph and returns the results of the graph, which may be among `tensors`.
         """
         inner, name = Program(), f"block_{len(self.nodes)}"
         results = body(inner, *[inner._argument(f"arg{i}", self.tensors[t.name]) for i, t in enumerate(tensors)])

@@ -1,6 +1,6 @@
-"""signature.py FOLDER: writes arrays for calls, and models with nested arguments and results, some of which are not tensors.
+"""signature.py FOLDER: writes arrays for calls, and models with nested arguments and results, not all of them tensors.
 
-    nested.pt2   takes a flag and None beside a tensor, and returns {"y": x + w, "n": its rows, "none": None, "pair": (2x, 7)}
+    nested.pt2   takes a flag, x and None, and returns {"y": x + w, "n": its rows, "none": None, "pair": (2x, 7)}
     named.pt2    an input has the name of a weight
     starred.pt2  forward(self, x, *args, **kw): guards refer to the inputs as L['args'][0] and L['kw']['k']
     strided.pt2  weights that are views of other weights in the file: a transpose, a part and an expanded row

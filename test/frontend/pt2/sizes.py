@@ -375,7 +375,7 @@ def poolings(model):
 
 
 def lengths_of_attention(model):
-    """torch writes no guards that the numbers of keys and values agree, nor that batch sizes agree."""
+    """torch writes no guards that require equal numbers of keys and values, or equal batch sizes."""
     names = {"query": "a", "key": "b", "value": "c"}
     arguments = {name: model.input(name, [f"n{size}", size, 2]) for name, size in names.items()}
     out = model.node("aten.scaled_dot_product_attention.default", ["na", "a", 2], **arguments, scale=0.0)
@@ -442,7 +442,7 @@ def halves_for_any_size(model):
 
 
 def chain_of_quotients(model):
-    """Each size contains the previous one twice, so the formula of the last is 2^24 times as long as the second."""
+    """Each size contains the previous size twice, so the formula of the last size contains the first one 2^23 times."""
     inputs = [model.input(f"x{i}", [f"s{i}"]) for i in range(24)]
     names = [f"L['x{i}'].size()[0]" for i in range(24)]
     model.program.guards = [f"{b} == ({a} + 5) // ({a} + 2)" for a, b in itertools.pairwise(names)]
@@ -461,7 +461,7 @@ def tower_of_powers(model):
 
 def never(model):
     sum_of(model, ["L['x'].size()[0] > 5000", "L['y'].size()[0] == L['x'].size()[0]"])
-    model.does_not_compile("expected a graph that holds for some sizes, got the condition 'L['x'].size()[0] > 5000'")
+    model.does_not_compile("expected a graph that is valid for some sizes, got the condition 'L['x'].size()[0] > 5000'")
 
 
 def not_understood(model):
@@ -477,7 +477,7 @@ def of_no_input(model):
 def two_unknown_symbols(model):
     x = model.input("x", [f"Mul({symbol('s')}, {symbol('t')})"])
     model.program.output(x)
-    model.does_not_compile("expected each size of 'x' to be a number, a symbol or to follow from other inputs, got s*t")
+    model.does_not_compile("expected each size of 'x' to be a number or a symbol, or to follow from other inputs, got s*t")
 
 
 def main(folder):

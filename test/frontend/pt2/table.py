@@ -1,4 +1,4 @@
-"""table.py DIR: writes models that read and write rows of a table, and arrays of indices in and out of its range."""
+"""table.py FOLDER: writes models that read and write rows of a table, and arrays of indices in and out of its range."""
 import pathlib
 import sys
 

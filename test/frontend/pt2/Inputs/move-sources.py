@@ -1,5 +1,5 @@
-"""move-sources.py MODEL NEW FOLDER: copies a .pt2 file, and changes the paths of sources in it: the user's code is in
-FOLDER, and PyTorch in an environment in FOLDER."""
+"""move-sources.py MODEL NEW FOLDER: copies a .pt2 file, and changes the paths of sources in it, so that the user's code
+and a Python environment with PyTorch are in FOLDER."""
 import sys
 import zipfile
 

@@ -127,7 +127,7 @@ def diagonal_copied(b):
 
 @graph
 def dropout_in_place(b):
-    """The argument of dropout_ has another name than that of dropout."""
+    """The argument of dropout_ has a different name from that of dropout."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     b.output(b.call("dropout_.default", y, self=x, p=0.5, train=False), y)
@@ -213,7 +213,7 @@ def shared_by_what_copies_nothing(b):
 
 @graph
 def copied_to_another_layout(b):
-    """x.contiguous(memory_format=...) copies if its elements are in another order in memory than those of x."""
+    """x.contiguous(memory_format=...) copies if the result has another order of elements in memory than x."""
     y = X.copy()
     x = b.call("clone.default", y, self=b.input(X))
     other = b.call("contiguous.default", np.asfortranarray(y), self=x)

@@ -26,8 +26,8 @@ case("_unsafe_index.Tensor", lambda x, i: x[i[0]], self=X, indices=[NEGATIVE])
 
 
 def put(x, indices, values, accumulate=False):
-    """Computes x[indices...] = values, in which the last of several values for an element counts, or +=, in which all
-    count."""
+    """Computes x[indices...] = values, where the last of several values for an element counts, or
+    x[indices...] += values, where all of them count."""
     x = x.copy()
     at = tuple(slice(None) if index is None else index for index in indices)
     if accumulate:

@@ -59,9 +59,9 @@ for equation, operands in [
         ("...ij,...jk->...ik", [BATCH[:1].copy(), A3]), ("ij,jk->ik", [A, A2[:1].copy()]), ("...ij->ij", [X3])]:
     case("einsum.default", None, equation=equation, tensors=operands, near=1e-6)
     plain = equation.replace(" ", "")
-    if plain == "ij,jk->ik" and operands[1].shape[0] == 1:  # numpy refuses to repeat what torch repeats
+    if plain == "ij,jk->ik" and operands[1].shape[0] == 1:  # unlike torch, numpy does not repeat this operand
         CASES[-1].want = lambda _, x: x[0] @ np.repeat(x[1], 6, 0)
-    elif plain == "...ij->ij":  # numpy refuses to sum what torch sums
+    elif plain == "...ij->ij":  # unlike torch, numpy does not sum over these dimensions
         CASES[-1].want = lambda _, x: x[0].sum(0)
     else:
         CASES[-1].want = lambda _, x, e=plain: np.einsum(e, *x)

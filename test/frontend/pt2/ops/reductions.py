@@ -142,7 +142,7 @@ for dim in (0, -1):
 case("count_nonzero.default", np.count_nonzero, self=HOLES)
 case("count_nonzero.default", lambda x, d: np.count_nonzero(x, 1), self=I, dim=-1)
 case("count_nonzero.dim_IntList", lambda x, d: np.count_nonzero(x, (0, 2)), self=X3 > 0, dim=[0, 2])
-# The rounding error of a sum of many elements must be far smaller than that of one accumulator of f32.
+# The rounding error of a sum of many elements must be far smaller than with a single f32 accumulator.
 MANY = (random.standard_normal((3, 50000)) + 3).astype("float32")
 case("mean.dim", lambda x, dim: x.mean(1), self=MANY, dim=[1], near=1e-7)
 case("sum.default", lambda x: x.sum(), self=MANY, near=1e-7)
