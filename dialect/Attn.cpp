@@ -21,7 +21,8 @@ using namespace attn;
 #include "dialect/Dialect.cpp.inc"
 #include "dialect/Enums.cpp.inc"
 
-/// Parses the list of #attn.and, which may be empty. TableGen's parser of an array parameter expects an element.
+/// Parses the masks of #attn.and. There may be none, but TableGen's parser of an array parameter expects at least one
+/// element.
 static ParseResult parseMasks(AsmParser &parser, SmallVectorImpl<Attribute> &masks) {
   return parser.parseCommaSeparatedList(
       AsmParser::Delimiter::Square, [&] { return parser.parseAttribute(masks.emplace_back()); });
@@ -90,7 +91,7 @@ static bool addsProductsExceptZeros(Block &body) {
          isOrWidens(product.getLhs(), a) && isOrWidens(product.getRhs(), b);
 }
 
-/// Verifies the attributes that the dialect puts on builtin.module and func.func.
+/// Verifies an attribute of the dialect on an op, such as a module, a function or a product.
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kSkipsZerosAttr) {
@@ -175,7 +176,8 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
-/// Verifies that `attn.dims` of an argument or a result names every dynamic dimension by a symbol of the function.
+/// Verifies that `attn.dims` of an argument or a result has a symbol of the function for each dynamic dimension, and ""
+/// for each static one.
 static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribute) {
   if (attribute.getName() != AttnDialect::kDimsAttr)
     return success();
@@ -203,7 +205,7 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
 }
 
 /// Verifies that `attn.bound` of an argument is a size or a symbol of the function, and that the elements of the
-/// argument have a type that can be compared with it.
+/// argument are of i32 or i64.
 static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attribute) {
   if (attribute.getName() != AttnDialect::kBoundAttr)
     return success();
@@ -245,8 +247,8 @@ std::optional<unsigned> attn::getInOutArgument(FunctionOpInterface function, uns
   return std::nullopt;
 }
 
-/// Verifies that `attn.in_out` of an argument is the number of a result of the same type, and that no other argument
-/// has this number.
+/// Verifies that `attn.in_out` of an argument is the number of a result of the same type, that no other argument has
+/// this number, and that the argument is not a weight.
 static LogicalResult verifyInOut(FunctionOpInterface function, unsigned index,
                                  NamedAttribute attribute) {
   Type type = function.getArgumentTypes()[index];

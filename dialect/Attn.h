@@ -25,19 +25,21 @@
 
 namespace attn {
 
-/// A condition that an integer set cannot express: the element of captured operand `capture` is nonzero (or zero).
+/// A condition that an integer set cannot express: the element of captured operand `capture` is nonzero, or zero, as
+/// `keeps` says.
 struct DenseTest {
   unsigned capture;
   Polarity keeps;
 };
 
-/// The number of keys that one word of a packed mask has bits for.
+/// The number of bits, one for each key, in a word of a packed mask.
 inline constexpr int64_t kKeysPerWord = 32;
 
-/// The number of the result of `map` that is `k floordiv 32`, the word of key k in a packed mask, if there is one.
+/// Returns the number of the result of `map` that is `k floordiv 32`, the index of the word that has the bit of key k
+/// in a packed mask; none if `map` has no such result.
 std::optional<unsigned> findWordOfKey(mlir::AffineMap map);
 
-/// The type of an element of a captured operand that is read through `map`: i1 for a packed mask.
+/// The type of an element that is read from `capture` through `map`; i1 if `capture` is a packed mask.
 mlir::Type elementOfCapture(mlir::Value capture, mlir::AffineMap map);
 
 /// A set of pairs of a query and a key that a mask keeps: the points of `pairs` over (batch..., q, k) for which all
@@ -47,11 +49,11 @@ struct KeptSet {
   llvm::SmallVector<unsigned> symbols;
   llvm::SmallVector<DenseTest> tests;
 
-  /// The set of all pairs, with one constraint that always holds, because an integer set needs one.
+  /// The set of all pairs. An integer set needs a constraint, so this set has one that always holds.
   static KeptSet always(mlir::MLIRContext *context, unsigned numBatch);
 };
 
-// TableGen copies the methods of PartialReductionOpInterface, which do not qualify these types.
+// TableGen copies the declarations of PartialReductionOpInterface, which name these types without `mlir::`.
 using mlir::Location, mlir::MergeResult, mlir::ReductionTilingStrategy, mlir::TilingResult;
 using mlir::SmallVector, mlir::Value, mlir::ValueRange;
 } // namespace attn
@@ -72,14 +74,15 @@ namespace attn {
 /// Registers the destination-style ops of this dialect with one-shot-bufferize.
 void registerBufferization(mlir::DialectRegistry &registry);
 
-/// The machine that `op` is compiled for: `attn.target` of the closest module that has one; null if no module has one.
+/// The machine that `op` is compiled for: `attn.target` of the closest enclosing module that has this attribute; null
+/// if none has it.
 TargetInterface getTarget(mlir::Operation *op);
 
 /// The CPU that `op` is compiled for, or null if the machine is not a CPU.
 CpuAttr getCpu(mlir::Operation *op);
 
-/// The size of dimension `dim` of `value`, taken from the inits and slices that `value` comes from, never from a
-/// tensor.dim of a producer: such a use would keep the whole producer alive beside the copy that fusion makes.
+/// The size of dimension `dim` of `value`. It is taken from the inits and slices that `value` comes from, never from a
+/// tensor.dim of a producer, because this use would keep the whole producer alive beside its tiles that fusion makes.
 mlir::OpFoldResult dimOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                          int64_t dim);
 
@@ -89,23 +92,25 @@ bool isMultiple(mlir::OpFoldResult size, int64_t factor);
 /// Records in the location of `op` that its attribute `part` comes from source location `from`.
 void addLocation(mlir::Operation *op, mlir::StringAttr part, mlir::Location from);
 
-/// The source location of attribute `part`: the one that addLocation() recorded, else that of `op`.
+/// The source location of attribute `part`: the location that addLocation() recorded or, without it, that of `op`.
 mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 
-/// Tests whether an element of a dense mask, or each element of a vector, keeps its pair. NaN is nonzero.
+/// Builds a test of whether `element`, an element of a dense mask or a vector of elements, keeps its pair. A NaN counts
+/// as nonzero.
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
 /// The number of the result whose elements a call leaves in argument `number`; none if the argument is not in-out.
 std::optional<unsigned> getInOutResult(mlir::FunctionOpInterface function, unsigned number);
 
-/// The in-out argument that result `number` is written to, if there is one.
+/// The number of the in-out argument in which a call leaves result `number`; none if there is no such argument.
 std::optional<unsigned> getInOutArgument(mlir::FunctionOpInterface function, unsigned number);
 
 /// Reports an error at `file` if the attributes of `module` say that a stage other than `stage` wrote the module.
 mlir::LogicalResult verifyStage(mlir::ModuleOp module, mlir::StringRef stage, mlir::Location file);
 
-/// The dimensions `other` and `q` of an operand of a tile step, in order: q is last or, with `rows`, first.
+/// Returns the dimensions `other` and `q` in the order that operands of ops on tiles have: q is last or, with `rows`,
+/// first.
 template <typename T> llvm::SmallVector<T, 4> withQueries(T other, T q, bool rows) {
   return rows ? llvm::SmallVector<T, 4>{q, other} : llvm::SmallVector<T, 4>{other, q};
 }
@@ -117,11 +122,11 @@ bool isAttentionElement(mlir::Type type);
 /// sinks or outputs other than f32, f16 and bf16.
 mlir::LogicalResult verifyElementTypes(AttentionOp op);
 
-/// Adds patterns that make constant sizes of slices and insertions static, and that keep track of the dimensions which
-/// a slice or an insertion drops.
+/// Adds patterns that make constant sizes of slices and insertions static. The slices and insertions still drop the
+/// same dimensions.
 void populateFoldPartSizes(mlir::RewritePatternSet &patterns);
 
-/// The constant c for which `op` computes c * value, if it does.
+/// Returns c if `op` computes c * value for a constant c; none for any other op.
 std::optional<double> constantFactor(mlir::Operation *op, mlir::Value value);
 
 } // namespace attn

@@ -18,9 +18,9 @@ def Attn_Dialect : Dialect {
     sets, the steps of the online softmax, packing, and the launch of parallel tasks. Projections,
     elementwise ops and loops stay in upstream dialects.
 
-    Letters: B batch, H heads, S length, Q K V query, key and value, D head size of Q and K, E head
-    size of V, m row maximum, l row sum. An iteration space is always `(batch..., q, k, d, e)` with
-    any number of batch dimensions; the scalar coordinates of a score are `(batch..., q, k)`.
+    In formulas, Q, K and V are the query, the key and the value, D is the head size of Q and K, and
+    E is the head size of V. The iteration space of an attention is `(batch..., q, k, d, e)` with any
+    number of batch dimensions; the coordinates of a score are `(batch..., q, k)`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
@@ -31,16 +31,16 @@ def Attn_Dialect : Dialect {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::tensor::TensorDialect"];
   let extraClassDeclaration = [{
-    /// Module: the version of the dialect that wrote the file. Newer files are refused.
+    /// Module: the version of the dialect that wrote the file. The verifier refuses later versions.
     static constexpr ::llvm::StringLiteral kVersionAttr = "attn.version";
     static constexpr int64_t kVersion = 1;
-    /// The probability of a pair that is not hidden is at least about two to this power before it is normalised. A
-    /// probability of 0 would hide the pair, and products of smaller probabilities with values would often be denormal
-    /// numbers, for which some machines take two hundred cycles.
+    /// Before normalisation, the probability of a pair that is not hidden is at least about 2 to this power. A
+    /// probability of 0 would hide the pair. Products of smaller probabilities with values would often be denormal
+    /// numbers, and some machines take two hundred cycles for an operation on such a number.
     static constexpr int kLeastProbabilityExponent = -100;
-    /// Module: the name of the stage that wrote it.
+    /// Module: the name of the stage that wrote the module.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
-    /// The most bytes of a tensor or of a workspace: as many as a program can address on x86-64.
+    /// The largest size of a tensor or of a workspace in bytes: the size of a program's address space on x86-64.
     static constexpr int64_t kMaxBytes = int64_t(1) << 47;
     /// Module: the machine that its functions are compiled for, such as an #attn.cpu.
     static constexpr ::llvm::StringLiteral kTargetAttr = "attn.target";
@@ -49,9 +49,9 @@ def Attn_Dialect : Dialect {
     /// Module: the type that products of f32 may round their factors to, which is bf16. In the module of an ISA level,
     /// a function has the attribute if some of its products round their factors.
     static constexpr ::llvm::StringLiteral kComputeAttr = "attn.compute";
-    /// Argument and result: its name for users.
+    /// Argument and result: the name that users see.
     static constexpr ::llvm::StringLiteral kNameAttr = "attn.name";
-    /// Argument and result: one string for each axis, the symbol of a dynamic dimension or "" for a static one.
+    /// Argument and result: one string for each dimension, a symbol for a dynamic dimension and "" for a static one.
     static constexpr ::llvm::StringLiteral kDimsAttr = "attn.dims";
     /// Argument: unit; the tensor is a weight, set once and not per call.
     static constexpr ::llvm::StringLiteral kWeightAttr = "attn.weight";
@@ -59,22 +59,23 @@ def Attn_Dialect : Dialect {
     /// leaves the elements of this result in it. In `bufferize`, where results become buffers, this result gets the
     /// buffer of the argument; from there on the number only says that the function writes to the argument.
     static constexpr ::llvm::StringLiteral kInOutAttr = "attn.in_out";
-    /// Argument and result: unit; the elements, i8, are unsigned to users. Types in the IR have no sign.
+    /// Argument and result: unit; the elements, which are i8, are unsigned for users. Integer types in the IR have no
+    /// sign.
     static constexpr ::llvm::StringLiteral kUnsignedAttr = "attn.unsigned";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
-    /// Input: a size or a symbol; every element must be in [0, bound]. The runtime checks this.
+    /// Argument: a size or a symbol, the bound; the runtime checks that every element is in [0, bound].
     static constexpr ::llvm::StringLiteral kBoundAttr = "attn.bound";
     /// linalg.generic: unit; the op adds products of its two inputs to its output, except where the first input is 0.
     static constexpr ::llvm::StringLiteral kSkipsZerosAttr = "attn.skips_zeros";
 
-    // From plan on, in the module of an ISA level:
+    // The following attributes exist from the stage `plan` on, in the module of an ISA level.
 
-    /// Product: the register block that code generation uses for it, an #attn.block.
+    /// Product: the register block of the product, an #attn.block.
     static constexpr ::llvm::StringLiteral kBlockAttr = "attn.block";
-    /// Attention, or a step of one: the register blocks of its products, a dictionary of #attn.block. `scores` is the
-    /// block of the products of queries and keys. `values` is the block of the products of probabilities and values;
-    /// an attention has `masked` as well, for tiles in which some probabilities are 0.
+    /// attn.attention and attn.online_step: the register blocks of the products, a dictionary of #attn.block. `scores`
+    /// is the block of the products of queries and keys, and `values` is the block of the products of probabilities and
+    /// values. An attention with a mask also has `masked`, which replaces `values` in tiles that the mask applies to.
     static constexpr ::llvm::StringLiteral kBlocksAttr = "attn.blocks";
     /// attn.online_step on a GPU: which products the step computes, an #attn.overlap. Without the attribute, the step
     /// computes both products of its own tile.
@@ -90,15 +91,15 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPackedAttr = "attn.packed";
     /// Argument: unit; a buffer that the function writes.
     static constexpr ::llvm::StringLiteral kOutputAttr = "attn.output";
-    /// Last argument of a task, memref<?xi8>, and in the LLVM dialect the pointer to it: unit; the workspace of the
-    /// worker that runs the task.
+    /// Last argument of a task: unit; the argument is the workspace of the worker that runs the task, a memref<?xi8>
+    /// or, in the LLVM dialect, a pointer.
     static constexpr ::llvm::StringLiteral kScratchAttr = "attn.scratch";
     /// Task of a module for GPUs: its threads and its shared memory, an #attn.launch.
     static constexpr ::llvm::StringLiteral kLaunchAttr = "attn.launch";
-    /// Workspace function: the formula of its size, as text for people to read.
+    /// Workspace function: the formulas of the sizes that it returns, as text for people.
     static constexpr ::llvm::StringLiteral kTextAttr = "attn.text";
-    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: the attentions that `raise` left
-    /// unfused, and the extra work and slow loops that later stages found.
+    /// Entry: a dictionary of what was fused and how (docs/report.md). Module: a dictionary of the findings of passes,
+    /// such as attentions that `raise` left unfused, extra work, and slow loops.
     static constexpr ::llvm::StringLiteral kReportAttr = "attn.report";
     /// Entry: the schedules of its attentions, in order.
     static constexpr ::llvm::StringLiteral kSchedulesAttr = "attn.schedules";

@@ -1,4 +1,4 @@
-//===- Attributes.cpp - rules of CPUs, plans and symbols ----------------===//
+//===- Attributes.cpp - verifiers and helpers of attributes ----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -72,7 +72,7 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "expected parts with the schedule decode only, got part = " << part
                        << " with " << stringifySchedule(schedule);
   if (isDecode && group != 1)
-    return emitError() << "expected no groups with the schedule decode, got group = " << group;
+    return emitError() << "expected a group of 1 with the schedule decode, got group = " << group;
   bool hasTiles = schedule == Schedule::PerHead || schedule == Schedule::Phased;
   if (transposes && (group == 1 || !hasTiles))
     return emitError() << "expected a group of more than 1 and the schedule per-head or phased "
@@ -80,7 +80,7 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
                        << group << " and " << stringifySchedule(schedule);
   if (inPlace && (group != 1 || (schedule != Schedule::Phased && !isDecode)))
     return emitError()
-           << "expected no group and the schedule phased or decode with in_place = true, got "
+           << "expected a group of 1 and the schedule phased or decode with in_place = true, got "
               "group = "
            << group << " and " << stringifySchedule(schedule);
   return success();
@@ -110,7 +110,7 @@ LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
     return emitError() << "expected at most 1024 threads in warps of 32, got producers = "
                        << producers << " beside " << threads;
   if (shared < 0)
-    return emitError() << "expected no negative number of bytes, got shared = " << shared;
+    return emitError() << "expected a size of at least 0 bytes, got shared = " << shared;
   return success();
 }
 
@@ -118,7 +118,7 @@ LogicalResult BlockAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
                                 int64_t vectors, int64_t depth) {
   if (rows < 1 || rows > 48 || vectors < 1 || depth < 0)
     return emitError()
-           << "expected 1 to 48 rows, at least one vector and no negative depth, got rows = "
+           << "expected 1 to 48 rows, at least one vector and a depth of at least 0, got rows = "
            << rows << ", vectors = " << vectors << ", depth = " << depth;
   return success();
 }
@@ -130,10 +130,10 @@ LogicalResult TaskAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "expected a task of 1 to " << kMost << " rows, got rows = " << rows;
   if (columns < 0 || (columns > 0 && group))
     return emitError()
-           << "expected no negative number of columns, and none in a group, got columns = "
+           << "expected at least 0 columns, and 0 columns in a group, got columns = "
            << columns;
   if (group && *group < 0)
-    return emitError() << "expected no negative number of a group, got group = " << *group;
+    return emitError() << "expected the number of a group to be at least 0, got group = " << *group;
   return success();
 }
 

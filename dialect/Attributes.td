@@ -1,4 +1,4 @@
-//===- Attributes.td - CPU, GPU, plan, symbols ----------------------------------===//
+//===- Attributes.td - machines, plans, launches and symbols ---------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -62,12 +62,12 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
   let description = [{
     The attribute holds all properties of a CPU that passes use. Passes derive tile sizes and register blocks from these
     properties and never from the name of a CPU, so a stage file describes its machine completely. `level` names the ISA
-    level, a set of instruction-set extensions such as x86-64-v3. Users force a level with `--level`; the code generator
+    level, a set of instruction-set extensions such as x86-64-v3. `attn-run --level` selects a level; the code generator
     looks up the instruction set by this name.
 
-    `vector` is the length of a vector register in bits, and `registers` is the number of these registers. A register
-    block leaves `spare` of them free, because the register allocator needs them. `l1` and `l2` are the sizes of the
-    caches of one core in bytes. `has` lists the instructions of the CPU that attn uses:
+    `vector` is the length of a vector register in bits, and `registers` is the number of vector registers. A register
+    block leaves `spare` registers free for the register allocator. `l1` and `l2` are the sizes of the caches of one
+    core in bytes. `has` lists the instructions of the CPU that attn uses:
 
     * `fma`: multiply and add with one rounding;
     * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
@@ -100,18 +100,18 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool can(::attn::CpuCapabilities what) const { return bitEnumContainsAll(getHas(), what); }
-    /// The elements of `type` in a vector register.
+    /// The number of elements of `type` in a vector register.
     unsigned getLanes(::mlir::Type type) const { return getVector() / type.getIntOrFloatBitWidth(); }
-    /// The lanes of accumulators and of scores, which are f32.
+    /// The number of f32 elements in a vector register. Accumulators and scores are of f32.
     unsigned getLanes() const { return getVector() / 32; }
   }];
 }
 
 def Attn_GpuCapabilities : I32BitEnum<"GpuCapabilities", "what single instructions of a GPU can do", [
     I32BitEnumCaseNone<"None", "none">,
-    I32BitEnumCaseBit<"Copies", 0, "copies">,  // copy from global to shared memory while the thread goes on
-    I32BitEnumCaseBit<"Matrices", 1, "matrices">,    // multiply matrices of a warp
-    I32BitEnumCaseBit<"Warpgroups", 2, "warpgroups"> // multiply matrices of four warps, from shared memory
+    I32BitEnumCaseBit<"Copies", 0, "copies">,  // copy from global to shared memory while the thread continues
+    I32BitEnumCaseBit<"Matrices", 1, "matrices">,    // one warp multiplies matrices
+    I32BitEnumCaseBit<"Warpgroups", 2, "warpgroups"> // four warps together multiply matrices
   ]> {
   let cppNamespace = "::attn";
 }
@@ -149,10 +149,10 @@ def Attn_GpuAttr : Attn_Attr<"Gpu", "gpu", [DeclareAttrInterfaceMethods<Attn_Tar
 def Attn_TensorMapAttr : Attn_Attr<"TensorMap", "tensor_map"> {
   let summary = "a tensor from which a kernel copies boxes";
   let description = [{
-    A tensor map tells a GPU the place, sizes and strides of a tensor, and the size of the box that one instruction
-    copies from it. The runtime makes the map before a launch. The tensor has `rank` dimensions and elements of `bytes`
-    bytes; it is the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows` elements
-    in dimension `dim`, 128 bytes in the last dimension, and one element in the others.
+    A tensor map tells a GPU the address, sizes and strides of a tensor, and the size of the box that one instruction
+    copies from the tensor. The runtime makes the map before a launch. The tensor has `rank` dimensions and elements of
+    `bytes` bytes; it is the memref whose descriptor is at byte `offset` of the arguments of the task. A box has `rows`
+    elements in dimension `dim`, 128 bytes in the last dimension, and one element in the others.
 
     ```mlir
     #attn.tensor_map<offset = 8, rank = 4, dim = 2, rows = 128, bytes = 2>
@@ -205,15 +205,17 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     `attn-plan` writes the plan, the stages `schedule` and `tile` read it, and users can edit it in
     between. `q` and `k` are the sizes of a query tile and of a key tile.
 
-    With a `group` of g > 1, products use an instruction of the machine that adds the products of g adjacent elements;
-    the elements have the type of keys and values, and probabilities are rounded to this type. With a group of 1,
+    With a `group` of g > 1, products use an instruction of the machine that adds the products of g adjacent elements.
+    These elements have the type of keys and values, and probabilities are rounded to this type. With a group of 1,
     elements are converted to the type of the scores before they are multiplied.
 
-    With `transposes`, each step transposes its values to `(e, k / g, g)`, the layout that instructions for tiles read.
+    With `transposes`, the loop over keys transposes the values of each `attn.online_step` to `(e, k / g, g)`, the
+    layout that instructions for tiles read.
 
-    With `in_place`, steps read queries, keys and values in their own type and without packing them first. The steps
-    have `rows`: queries are the first dimension of scores and accumulators. `in_place` is for machines whose steps copy
-    tiles to faster memory themselves, and only for the schedules phased and decode.
+    With `in_place`, each `attn.online_step` reads queries, keys and values in their own type, and no op packs them
+    first. The steps have `rows`: queries are the first dimension of scores and accumulators. `in_place` is for
+    machines on which the code of a step copies its tiles to faster memory, and only for the schedules phased and
+    decode.
 
     * `per-head`: a task projects the keys and values of one head and computes the attention of its queries, tile by
       tile;
@@ -221,8 +223,8 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     * `whole-scores`: tasks are those of `per-head`; all scores of a tile of few queries stay in the cache, and one
       softmax follows; `k` is not used;
     * `decode`: projections are phases of their own; a task computes the attention of a tile of few queries to `part`
-      keys, or to all keys if `part` is 0, with keys in the lanes of vectors; then the parts are merged in order. `part`
-      is for this schedule only;
+      keys, or to all keys if `part` is 0, with keys in the lanes of vectors; then the parts are merged in the order of
+      the keys. Only this schedule uses `part`;
     * `unfused`: three passes with the scores in memory; `q` and `k` are not used.
 
     ```mlir
@@ -254,8 +256,8 @@ def Attn_BlockAttr : Attn_Attr<"Block", "block"> {
     `attn-plan-products` writes the block as `attn.block` on each product, code generation reads it, and users can edit
     it in between. `rows` x `vectors` accumulators, each a vector, stay in registers while `depth` products are added to
     each of them; a longer sum is computed in parts of `depth` products. A `depth` of 0 stands for the whole sum. On
-    machines that multiply tiles, a block of more than 8 rows consists of tiles, and `rows` is a multiple of the rows of
-    a tile.
+    machines with instructions that multiply tiles, a block of more than 8 rows consists of tiles, and `rows` is a
+    multiple of the rows of a tile.
 
     ```mlir
     #attn.block<rows = 6, vectors = 4, depth = 192>
@@ -273,7 +275,7 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
     users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns; if
     `columns` is not 0, it computes only this number of columns of the panel. All ops with the same `group` share their
     tasks: a task computes `rows` rows of each of these ops, with all columns, one op after the other. `rows` is at most
-    2^20. Rows do not cross batch items: the last task of a batch item has the rows that are left.
+    2^20. All rows of a task are in one batch item: the last task of a batch item has the remaining rows.
 
     ```mlir
     #attn.task<rows = 96>
@@ -297,8 +299,8 @@ def Attn_SymbolAttr : Attn_Attr<"Symbol", "symbol"> {
     A symbol is named after the first argument and axis that have this size, unless the model file names it. Both ends
     of the range are inclusive; a call with a size outside the range is refused.
 
-    Symbols that are not dimensions of inputs come after those that are. The name of such a symbol is a formula of the
-    symbols before it, which gives a size, or a condition, which is 1 if it holds:
+    The symbols that are dimensions of inputs come first. The name of any other symbol is a formula of symbols before
+    it, which computes a size, or a condition on such symbols, which is 1 if it holds and 0 otherwise:
 
     ```mlir
     #attn.symbol<"x.1", 0 to 4096>
@@ -319,13 +321,14 @@ def Attn_Overlap : I32Enum<"Overlap", "which products a step on a GPU computes",
 }
 def Attn_OverlapAttr : EnumAttr<Attn_Dialect, Attn_Overlap, "overlap"> {
   let description = [{
-    If the products of one tile overlap with the softmax of another, a step computes either the products of its own
-    queries and keys (`begin`), or the products with the values of the previous tile (`end`), or both (`middle`).
+    If the products of one tile overlap with the softmax of another tile, an `attn.online_step` computes the products of
+    the queries with its keys (`begin`), the products of the probabilities with the values of the previous tile (`end`),
+    or both products (`middle`).
   }];
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Attn_EmptyRow : I32Enum<"EmptyRow", "the output of a query without a key", [
+def Attn_EmptyRow : I32Enum<"EmptyRow", "the output of a query that keeps no key", [
     I32EnumCase<"Zero", 0, "zero">,
     I32EnumCase<"NaN", 1, "nan">]> {
   let cppNamespace = "::attn";

@@ -1,9 +1,9 @@
-//===- Bufferize.cpp - one bufferization model for every op ----------------===//
+//===- Bufferize.cpp - bufferization of the ops ----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Every op is destination style: it writes its results to the buffers of its outputs. The ops differ only in whether
-// they read an output.
+// All ops on tensors but attn.test_mask are in destination style, and have one model: an op writes its results to the
+// buffers of its outputs. The ops differ only in which outputs they read.
 //
 //===----------------------------------------------------------------------===//
 

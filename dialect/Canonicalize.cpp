@@ -21,12 +21,12 @@ using namespace mlir;
 using namespace attn;
 
 //===----------------------------------------------------------------------===//
-// Tensors without an element
+// Tensors without elements
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Replaces an op whose body never runs by its unchanged outputs. The upstream tiling would divide by the sizes of such
-/// an op.
+/// Replaces an op with its outputs if its body never runs. The upstream tiling would divide by the sizes of such an op,
+/// one of which is 0.
 struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
@@ -46,7 +46,7 @@ struct DropWithoutIterations : OpInterfaceRewritePattern<DestinationStyleOpInter
   }
 };
 
-/// Replaces a slice without elements by an empty tensor, so that the source of the slice need not be computed.
+/// Replaces a slice without elements with an empty tensor, so that the source of the slice need not be computed.
 struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -71,8 +71,8 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 // Slices that drop dimensions
 //===----------------------------------------------------------------------===//
 
-/// The type of a slice of a tensor of `type`, with the `sizes` of the dimensions that are not `dropped`. Constant sizes
-/// become static.
+/// The type of a slice. It has the element type of `type`, and the `sizes` of the dimensions that are not `dropped`.
+/// Constant sizes become static.
 static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
                                   ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
@@ -98,14 +98,14 @@ struct ReplaceByCast {
   }
 };
 
-/// Makes constant sizes of a slice static, as upstream does:
+/// Makes constant sizes of a slice static:
 ///   %part = tensor.extract_slice %t[%i, 0, 3] [%c1, %n, 1] [1, 1, 1] : tensor<6x?x4xf32> to tensor<?x?xf32>
-/// becomes a tensor<1x?xf32>. The upstream pattern (LLVM 22) assumes that the slice drops the first dimensions of size
-/// 1 and makes the slice a tensor<?x1xf32>, so this pattern runs first.
+/// becomes a slice of type tensor<1x?xf32>. The upstream pattern (LLVM 22) assumes that a slice drops the first of its
+/// dimensions of size 1, and would make this slice a tensor<?x1xf32>. So this pattern runs first.
 using FoldPartSizes = OpWithOffsetSizesAndStridesConstantArgumentFolder<tensor::ExtractSliceOp,
                                                                         PartType, ReplaceByCast>;
 
-/// Does the same for the slice that an insertion writes.
+/// Makes constant sizes static in an insertion, as FoldPartSizes does in a slice.
 template <typename InsertOp> struct FoldInsertedSizes : OpRewritePattern<InsertOp> {
   using OpRewritePattern<InsertOp>::OpRewritePattern;
 
@@ -150,7 +150,7 @@ void AttnDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const
 //===----------------------------------------------------------------------===//
 
 LogicalResult KeyRangeOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &results) {
-  // Every bound needs the number of keys.
+  // Every bound depends on the number of keys.
   if (!adaptor.getKeys())
     return failure();
   KeyBounds bounds = KeyBounds::get(getContext(), getMaskAttr(), getBatch().size(), getStep());
@@ -288,7 +288,8 @@ static int64_t sizeOf(Value operand, AffineMap map, unsigned dim) {
 }
 
 namespace {
-/// Flattens the mask to one list and drops the masks that keep every pair; removes the mask if none is left.
+/// Flattens nested #attn.and into one list, and drops duplicates and masks that keep every pair. Removes the mask
+/// attribute if no mask is left.
 struct SimplifyMask : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -298,7 +299,7 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
       return failure();
     PairCounts counts{sizeOf(op.getQuery(), op.getQueryMap(), op.getQDim()),
                       sizeOf(op.getKey(), op.getKeyMap(), op.getKDim())};
-    // The coordinates of a tile do not start at 0, so the sizes of the tile say nothing about them.
+    // The coordinates of a tile do not start at 0, so the sizes of the tile say nothing about its coordinates.
     if (!op.getOrigin().empty())
       counts = {ShapedType::kDynamic, ShapedType::kDynamic};
     llvm::SetVector<Attribute> conjuncts;
@@ -319,7 +320,8 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Replaces the output of an attention without keys by 0, the empty sum. The maximum of its state becomes -inf.
+/// Replaces the output of an attention without keys with 0, the empty sum. If the attention returns its state, the sum
+/// is also 0, and the maximum is -inf.
 struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -327,7 +329,7 @@ struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
     if (op->getNumResults() == 0 || sizeOf(op.getKey(), op.getKeyMap(), op.getKDim()) != 0)
       return rewriter.notifyMatchFailure(op, "expected tensors and a static number of keys of 0");
     Type type = getElementTypeOrSelf(op.getOuts()[0].getType());
-    SmallVector<Value> results(op.getOuts()); // probabilities have no elements
+    SmallVector<Value> results(op.getOuts()); // probabilities have no elements to fill
     auto fill = [&](unsigned i, double value) {
       Value constant =
           arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getFloatAttr(type, value));
@@ -343,7 +345,8 @@ struct FillWithoutKeys : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Drops a score region that yields its score. With head size 0 the score is 0, so yielding 0 is the same.
+/// Drops a score region that yields its score unchanged. If the head size is 0, every score is 0, so a region that
+/// yields 0 is dropped too.
 struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -361,7 +364,7 @@ struct DropIdentityScore : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// score(s) = f(s * c) with a constant c: moves c to the scale.
+/// If score(s) is f(s * c) for a constant c, multiplies the scale by c and drops the factor from the region.
 struct FoldScoreFactor : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -408,8 +411,8 @@ struct DropUnusedProbabilities : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Drops captured operands that neither the score region nor the mask reads, and the second of two captured operands
-/// that are the same value and have the same map.
+/// Drops captured operands that neither the score region nor the mask reads. Of captured operands that are the same
+/// value and have the same map, keeps only the first.
 struct CompactCaptures : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The lists of attn.report, in the order of the enum.
+/// The lists of attn.report, in the order of the enum Finding.
 static constexpr llvm::StringLiteral kLists[] = {"attentions", "extra_work", "slow_loops",
                                                  "unchecked"};
 

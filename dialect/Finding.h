@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A finding is a remark that says to which list of the report it belongs. attn-opt prints it like any other remark; the
-// driver adds it to attn.report, whichever stage emits it.
+// A finding is a remark that names the list of the report to which it belongs. attn-opt prints a finding like any other
+// remark; the driver adds the findings of all stages to attn.report.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,13 @@
 
 namespace attn {
 
-/// docs/report.md says what each list holds.
+/// The kinds of findings, one for each list of the report. docs/report.md says what each list holds.
 enum class Finding { Unfused, ExtraWork, SlowLoop, Unchecked };
 
 /// Starts the remark of a finding at `loc`. The caller adds the reason.
 mlir::InFlightDiagnostic emitFinding(mlir::Location loc, Finding kind);
 
-/// The kind of the finding that `diagnostic` is; none for any other diagnostic.
+/// The kind of `diagnostic` if it is a finding; none for any other diagnostic.
 std::optional<Finding> getFinding(mlir::Diagnostic &diagnostic);
 
 /// The name of the list of attn.report that holds findings of this kind.

@@ -16,8 +16,8 @@ using namespace attn;
 static constexpr size_t kMaxOperations = 255, kMaxPower = 16;
 
 namespace {
-/// Has one parse function for each precedence, the loosest first. Each function returns none if the text is not a
-/// formula.
+/// A recursive-descent parser. It has one function for each precedence, from the lowest to the highest. Each function
+/// returns none if the text is not a formula.
 class Parser {
 public:
   explicit Parser(StringRef text) : rest(text) {}
@@ -55,7 +55,7 @@ private:
     return formula;
   }
 
-  /// Parses operands of the level `next`, joined from left to right by `operations`.
+  /// Parses operands with the function `next`. The operators of `operations` join the operands from left to right.
   std::optional<Formula> parseBinary(Level next, ArrayRef<std::pair<StringRef, Op>> operations) {
     std::optional<Formula> formula = (this->*next)();
     while (formula) {
@@ -190,7 +190,7 @@ private:
     return result;
   }
 
-  /// Reads letters, digits, underscores and points, "()", and brackets with their contents.
+  /// Reads a name: letters, digits, underscores and dots, "()", and brackets with their contents.
   StringRef parseName() {
     size_t end = 0;
     if (rest.empty() || !(isAlpha(rest.front()) || rest.front() == '_'))
@@ -211,7 +211,8 @@ private:
     return name;
   }
 
-  /// The length of "[..]" with the quotes that it may hold; 0 if the bracket is not closed.
+  /// The length of the brackets at the beginning of `text`, which hold a quoted string or digits; 0 if no bracket
+  /// follows the string or the digits.
   static size_t sizeOfBrackets(StringRef text) {
     size_t end = 1;
     if (end < text.size() && (text[end] == '\'' || text[end] == '"')) {
@@ -230,7 +231,7 @@ private:
 
 std::optional<Formula> Formula::parse(StringRef text) { return Parser(text).parseAll(); }
 
-/// How tightly an operation binds, and how Python writes it.
+/// The precedence of an operation, and its name in Python's syntax.
 static std::pair<int, StringRef> spelling(Formula::Op op) {
   using Op = Formula::Op;
   switch (op) {
@@ -280,7 +281,7 @@ std::string Formula::str(function_ref<std::string(StringRef)> newName) const {
   if (op == Op::Max || op == Op::Min)
     return (sign + "(" + operand(0, 0) + ", " + operand(1, 0) + ")").str();
   if (op == Op::Not) {
-    // A negated comparison is written as the opposite one: a != b, not `not a == b`.
+    // Write a negated comparison as the opposite comparison: `a != b` instead of `not a == b`.
     const Formula &comparison = operands.front();
     StringRef opposite = comparison.op == Op::Equal    ? " != "
                          : comparison.op == Op::Less   ? " >= "
@@ -290,6 +291,6 @@ std::string Formula::str(function_ref<std::string(StringRef)> newName) const {
       return "not " + operand(0, precedence);
     return comparison.operands[0].str(newName) + opposite.str() + comparison.operands[1].str(newName);
   }
-  // Operations of one precedence are read from left to right.
+  // Operations of one precedence associate to the left, so a right operand of the same precedence needs parentheses.
   return operand(0, precedence) + sign.str() + operand(1, precedence + 1);
 }

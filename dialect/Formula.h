@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A symbol of a function that is not a dimension of an argument is named by the formula that computes it:
+// If a symbol of a function is not a dimension of an argument, its name is the formula that computes it:
 //   2*x.1 + 1
 //   x.0 == 1 or x.0 == mask.0
-// The syntax is that of Python, with its integer division and remainder.
+// Syntax, integer division and remainder are those of Python.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,14 +45,14 @@ struct Formula {
   std::string name;
   std::vector<Formula> operands;
 
-  /// Reads numbers, names, + - * // % ** max min, comparisons, not, and, or. A name may have brackets, as in
-  /// "L['x'][0].size()[1]". Returns none for any other text.
+  /// Parses a formula of numbers, names, + - * // % ** max min, comparisons, not, and, or. A name may have brackets, as
+  /// in "L['x'][0].size()[1]". Returns none for any other text.
   static std::optional<Formula> parse(llvm::StringRef text);
 
-  /// Whether the formula gives true or false rather than a number.
+  /// Whether the value of the formula is true or false rather than a number.
   bool isCondition() const { return op >= Op::Equal; }
 
-  /// The formula with `newName` in place of every name, as text that parse() reads.
+  /// The formula as text that parse() reads, with newName(name) in place of each name.
   std::string str(llvm::function_ref<std::string(llvm::StringRef name)> newName) const;
 };
 

@@ -3,11 +3,11 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A set of kept pairs is intersected with a tile; then the query and the symbols are eliminated. The remaining
-// constraints bound the keys by affine functions of the operands of attn.key_range. A symbol may have any value between
-// its least and its greatest value, so a symbol that varies with q needs no special case. Elimination treats variables
-// as rationals, so it can only widen a set. Therefore [lo, hi) is a projection of the kept pairs, which may be too
-// large, and [full_lo, full_hi) is the complement of a projection of the hidden pairs, which may be too small. Both
-// ranges are sound.
+// constraints bound the keys by affine functions of the operands of attn.key_range. A symbol is treated as if it could
+// have any value between its least and its greatest value in the tile, so a symbol that varies with q needs no special
+// case. Elimination treats variables as rationals, so it can only widen a set. Therefore [lo, hi), a projection of the
+// kept pairs, may be too large, and [full_lo, full_hi), the complement of a projection of the hidden pairs, may be too
+// small. The results are then still correct, because the mask is applied to all keys outside [full_lo, full_hi).
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ using namespace attn;
 
 namespace {
 /// The space in which one set is intersected with a tile. Its dimensions are the operands of attn.key_range, the key,
-/// and then those that are eliminated: the query and the value of each symbol of the set.
+/// and then the dimensions that are eliminated: the query and the value of each symbol of the set.
 class TileSpace {
 public:
   TileSpace(MLIRContext *context, unsigned numBatch, unsigned numOperands, unsigned firstSymbol,
@@ -61,7 +61,7 @@ public:
     return exprs;
   }
 
-  /// Constraints that hold for every tile, even without rows.
+  /// Constraints that hold for every tile, even for a tile without rows.
   SmallVector<AffineExpr> factsOfTile() const {
     SmallVector<AffineExpr> exprs = {firstQuery(), rows(), keys()};
     for (unsigned i = 0; i < numBatch; ++i)
@@ -74,8 +74,8 @@ public:
     SmallVector<AffineExpr> lower, upper;
   };
 
-  /// Bounds of the keys for which some query and some values of the symbols satisfy the constraints `exprs`, each of
-  /// which is >= 0 or == 0; none if there is no such key.
+  /// Bounds of the keys for which some query and some values of the symbols satisfy the constraints; none if there is
+  /// no such key. Each expression of `exprs` must be 0 if `isEquality` says so, and at least 0 otherwise.
   std::optional<Bounds> project(ArrayRef<AffineExpr> exprs, ArrayRef<bool> isEquality) const {
     FlatLinearValueConstraints system(IntegerSet::get(numDims(), 0, exprs, isEquality));
     if (system.isEmpty())
@@ -83,7 +83,7 @@ public:
     system.projectOut(1 + numOperands, system.getNumVars() - (1 + numOperands));
     system.removeRedundantConstraints();
     Bounds bounds;
-    // row . (operands, key, 1) >= 0
+    // Adds the bound that the constraint row . (operands, key, 1) >= 0 implies.
     auto addRow = [&](SmallVector<int64_t> row) {
       int64_t coefficient = std::exchange(row[numOperands], 0);
       if (coefficient > 0)
@@ -105,7 +105,7 @@ public:
     return bounds;
   }
 
-  /// Whether `expr` over the operands is proved >= 0 for every tile.
+  /// Whether `expr` over the operands is proved to be >= 0 for every tile.
   bool isNonNegative(AffineExpr expr) const {
     SmallVector<AffineExpr> exprs = factsOfTile();
     exprs.push_back(-expr - 1);
@@ -152,7 +152,7 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     SmallVector<AffineExpr> constraints = llvm::map_to_vector(
         set.pairs.getConstraints(), [&](AffineExpr expr) { return space.embed(expr); });
 
-    // Keys that some row keeps.
+    // Find the keys that some row keeps.
     SmallVector<AffineExpr> exprs = space.pairsOfTile();
     exprs.append({space.key(), space.keys() - 1 - space.key()});
     SmallVector<bool> isEquality(exprs.size(), false);
@@ -168,8 +168,8 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
       if (!llvm::is_contained(*bounds, end))
         bounds->push_back(end);
 
-    // Find the keys that some row does not keep, one constraint at a time. They must all lie on one side of a bound;
-    // otherwise the range of the keys that every row keeps is not computed.
+    // Find the keys that some row does not keep, one constraint at a time. The keys that violate a constraint must all
+    // lie on one side of a bound; otherwise the range of the keys that every row keeps is not computed.
     SmallVector<AffineExpr> fullLower, fullUpper;
     bool hasFull = set.tests.empty();
     auto hide = [&](AffineExpr hidden) {
@@ -195,12 +195,14 @@ KeyBounds KeyBounds::get(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned 
     Disjunct disjunct;
     disjunct.hasFull = hasFull;
     disjunct.hiMayBeNegative = llvm::any_of(live->upper, mayBeNegative);
-    // The length of [lo, hi) is never negative. The length of a range [0, end) is not negative if `end` is not.
+    // The length of [lo, hi) is never negative. The length of a range [0, end) is not negative if `end` is not
+    // negative.
     bool startsAtZero = live->lower == SmallVector<AffineExpr>{zero} && fullLower.empty();
     disjunct.fullMayBeNegative =
         !fullLower.empty() ||
         !(fullUpper.empty() || (startsAtZero && llvm::none_of(fullUpper, mayBeNegative)));
-    // The maps of the full bounds take lo or hi as their last dimension, instead of repeating its expressions.
+    // The last dimension of fullLo is lo and that of fullHi is hi, so the maps need not repeat the expressions of lo
+    // and hi.
     auto map = [&](ArrayRef<AffineExpr> exprs, unsigned extraDims) {
       return AffineMap::get(numOperands + extraDims, 0, exprs, context);
     };
@@ -338,7 +340,7 @@ KeyBounds::compute(Algebra &algebra, ArrayRef<typename Algebra::Value> operands)
   if (ranges.empty())
     return {zero, zero, zero, zero};
 
-  // Take the hull of the sets, and the longest range that one of them keeps completely.
+  // Take the hull of the sets, and the longest range that a single set keeps completely.
   auto [lo, hi] = ranges.front();
   for (Range range : ArrayRef(ranges).drop_front()) {
     lo = algebra.min(both, {lo, range.lo});
@@ -358,7 +360,7 @@ KeyBounds::compute(Algebra &algebra, ArrayRef<typename Algebra::Value> operands)
     Value end =
         disjunct.fullHi.getNumResults() ? algebra.min(disjunct.fullHi, within(range.hi)) : range.hi;
     Value candidate = algebra.max(disjunct.fullMayBeNegative ? stepsOrZero : steps, {start, end});
-    // A range too short for a step becomes an empty range at lo, so that the partial keys stay one range.
+    // A range too short for a step becomes an empty range at lo, so that all keys that need the mask form one range.
     fullLo = algebra.selectIfGreater(candidate, length, start, fullLo);
     length = length == zero ? candidate : algebra.max(both, {candidate, length});
   }
@@ -410,8 +412,8 @@ std::array<OpFoldResult, 4> KeyBounds::relativeTo(OpBuilder &builder, Location l
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// All pairs of an attention, over (batch..., q, k). There is one symbol for each captured operand that a set of the
-/// mask names, then one for the number of queries and one for the number of keys if these numbers are unknown.
+/// The space (batch..., q, k) of all pairs of an attention. It has a symbol for each captured operand that is a symbol
+/// of the mask's sets, then one for the number of queries and one for the number of keys if these numbers are unknown.
 class PairSpace {
 public:
   PairSpace(MLIRContext *context, ArrayRef<KeptSet> kept, unsigned numBatch, PairCounts counts)
@@ -429,7 +431,7 @@ public:
     someKey = counts.someKey;
   }
 
-  /// The existing pairs of `set`, or all existing pairs if `set` is null.
+  /// The pairs of the attention that are in `set`, or all its pairs if `set` is null.
   presburger::IntegerPolyhedron pairs(const KeptSet *set = nullptr) const {
     SmallVector<AffineExpr> exprs = rowConstraints();
     AffineExpr key = getAffineDimExpr(numBatch + 1, context);
@@ -446,7 +448,7 @@ public:
     return FlatLinearValueConstraints(IntegerSet::get(numBatch + 2, numSymbols, exprs, isEquality));
   }
 
-  /// Every row, over (batch..., q).
+  /// All rows of the attention, over (batch..., q).
   presburger::IntegerPolyhedron rows() const {
     SmallVector<AffineExpr> exprs = rowConstraints();
     return FlatLinearValueConstraints(

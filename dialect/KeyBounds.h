@@ -14,7 +14,7 @@ namespace attn {
 /// The results of attn.key_range, derived from the sets of a mask: the keys [lo, hi) that some row of a tile keeps, and
 /// the keys [full_lo, full_hi) that every row keeps.
 ///
-/// Bounds are affine functions of the op's operands, in their order: batch..., q, rows, keys, then the least and the
+/// Bounds are affine functions of the op's operands, in this order: batch..., q, rows, keys, then the least and the
 /// greatest value of each symbol.
 class KeyBounds {
 public:
@@ -31,8 +31,9 @@ public:
   std::array<mlir::OpFoldResult, 4> build(mlir::OpBuilder &builder, mlir::Location loc,
                                           llvm::ArrayRef<mlir::OpFoldResult> operands) const;
 
-  /// Makes bounds relative to `first`, the first key of a part of the keys. `bounds` are the bounds of all keys before
-  /// the end of this part. No result is negative, and the keys between full_lo and full_hi are whole steps.
+  /// Makes bounds relative to `first`, the first key of a part of the keys. `bounds` are the bounds for all keys before
+  /// the end of this part. No result is negative, and the number of keys between full_lo and full_hi is a multiple of
+  /// the step.
   std::array<int64_t, 4> relativeTo(int64_t first, std::array<int64_t, 4> bounds) const;
   static std::array<mlir::OpFoldResult, 4> relativeTo(mlir::OpBuilder &builder, mlir::Location loc,
                                                       mlir::OpFoldResult first, int64_t step,
@@ -48,8 +49,8 @@ private:
     mlir::AffineMap lo, hi;
     /// The bounds, in addition to lo and hi, of the keys that every row keeps.
     mlir::AffineMap fullLo, fullHi;
-    /// False if something other than affine bounds on the keys hides pairs: dense tests, conditions on q alone, or
-    /// strides.
+    /// Whether only affine bounds on the keys hide pairs. Dense tests, conditions on q alone and strides are not such
+    /// bounds.
     bool hasFull;
     /// Whether hi, or the length of the range from fullLo to fullHi, may be negative for some tile and must be clamped
     /// to 0.
@@ -68,16 +69,16 @@ private:
 /// The numbers of queries and keys; an unknown number is ShapedType::kDynamic.
 struct PairCounts {
   int64_t queries, keys;
-  /// The two numbers are known to be equal, although neither number is known.
+  /// Whether the two numbers are known to be equal although neither number is known.
   bool equal = false;
-  /// The number of keys is known to be at least 1, although the number itself is not known.
+  /// Whether the number of keys is known to be at least 1 although the number itself is not known.
   bool someKey = false;
 };
 
 /// The numbers of queries and keys of `op`. `equal` is true if one symbol of the function names both sizes.
 PairCounts countPairs(AttentionOp op);
 
-/// Returns whether a row may have no kept key. The result false is a proof that every row keeps a key.
+/// Whether a row may have no kept key. If the result is false, every row is proved to keep a key.
 bool mayHaveEmptyRow(MaskInterface mask, unsigned numBatch, PairCounts counts);
 
 /// Whether the mask is proved to keep every pair.

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Each mask has one function, kept(), which states its sets over (batch..., q, k); everything else
-// derives from these sets.
+// Each mask has a function kept(), which states its sets over (batch..., q, k). The compiler derives loop bounds, tests
+// and proofs from these sets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,7 @@ Value attn::createDenseTest(OpBuilder &builder, Location loc, Value element, Pol
       builder, loc, nonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, element, zero);
 }
 
-/// The intersection: constraints, symbols and tests of `b` after those of `a`.
+/// The intersection of two sets. The constraints, symbols and tests of `b` follow those of `a`.
 static KeptSet intersect(const KeptSet &a, const KeptSet &b) {
   unsigned numDims = a.pairs.getNumDims(), numSymbols = a.pairs.getNumSymbols();
   SmallVector<AffineExpr> exprs(a.pairs.getConstraints());

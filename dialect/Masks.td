@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A mask states which pairs (batch..., q, k) are kept, as a union of integer sets whose symbols are elements of
-// captured operands, the additional operands that the mask of an op reads. Loop bounds, the test inside a tile, the
-// proof that no row is empty, and the reference all derive from these sets. A new mask is one def here and, in
-// Masks.cpp, kept() and remap().
+// A mask states which pairs (batch..., q, k) are kept, as a union of integer sets. The symbols of these sets are
+// elements of captured operands, which are additional operands of the op that has the mask. Loop bounds, the test
+// inside a tile, the proof that no row is empty, and the reference all derive from these sets. A new mask is one def
+// here and, in Masks.cpp, kept() and remap().
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ def Attn_MaskInterface : AttrInterface<"MaskInterface"> {
         set are the `numBatch` batch coordinates, then q, then k.
       }], "::llvm::SmallVector<::attn::KeptSet>", "kept", (ins "unsigned":$numBatch)>,
     InterfaceMethod<[{
-        The same mask where captured operand `i` has become `captures[i]`.
+        The same mask after captured operand `i` has become captured operand `captures[i]`.
       }], "::attn::MaskInterface", "remap", (ins "::llvm::ArrayRef<unsigned>":$captures)>
   ];
 }
@@ -34,7 +34,7 @@ class Attn_Mask<string cppName, string attrMnemonic>
 def Attn_CausalAttr : Attn_Mask<"Causal", "causal"> {
   let summary = "query q keeps key k when k <= q + offset";
   let description = [{
-    `offset` is 0 for self attention. If keys are cached, it is the number of keys before the first query.
+    `offset` is 0 for self-attention. If keys are cached, `offset` is the number of keys before the first query.
 
     ```mlir
     #attn.causal
@@ -61,9 +61,10 @@ def Attn_WindowAttr : Attn_Mask<"Window", "window"> {
 }
 
 def Attn_LengthsAttr : Attn_Mask<"Lengths", "lengths"> {
-  let summary = "key k is kept when k < n, n an element of a captured integer operand";
+  let summary = "key k is kept when k < n, where n is an element of a captured operand";
   let description = [{
-    The captured operand holds one length for each point of the coordinates that its map names, usually the batch.
+    The captured operand holds integers, the lengths n. The map of the operand selects the length for a query, usually
+    by the batch.
     If the operand is an argument with `attn.bound`, the runtime refuses lengths outside [0, number of keys] before the
     call.
 
@@ -88,10 +89,10 @@ def Attn_PolarityParameter : EnumParameter<Attn_Polarity> {
 }
 
 def Attn_DenseAttr : Attn_Mask<"Dense", "dense"> {
-  let summary = "a pair is kept when its element of a captured operand is nonzero (or zero)";
+  let summary = "a pair is kept when its element of a captured operand is nonzero, or zero with `keeps = zero`";
   let description = [{
-    The elements of the captured operand may be booleans, integers or floats; the map of the operand may broadcast it
-    along any dimension. A NaN counts as nonzero.
+    The elements of the captured operand may be booleans, integers or floats; the map of the operand may broadcast the
+    operand along any dimension. A NaN counts as nonzero.
 
     ```mlir
     #attn.dense<0>                 // true keeps

@@ -1,4 +1,4 @@
-//===- Ops.cpp - effects and rules of the operations -----------------------===//
+//===- Ops.cpp - effects and verifiers of the operations -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -56,7 +56,7 @@ ATTN_DPS_EFFECTS(PackMaskOp)
 #undef ATTN_DPS_EFFECTS
 
 //===----------------------------------------------------------------------===//
-// Rules shared by ops
+// Checks that several ops share
 //===----------------------------------------------------------------------===//
 
 static ShapedType shapedType(Value value) { return cast<ShapedType>(value.getType()); }
@@ -106,13 +106,13 @@ static LogicalResult verifyWords(Operation *op, Value capture, AffineMap map, un
   return success();
 }
 
-/// Records the sizes of named dimensions, such as "q", while a verifier goes through the operands.
 namespace {
+/// Records the sizes of named dimensions, such as "q", while a verifier goes through the operands.
 class NamedSizes {
 public:
   explicit NamedSizes(Operation *op) : op(op) {}
 
-  /// Records that dimension `dim` of `value` is `name`. A static size must agree with the size recorded before.
+  /// Records that dimension `dim` of `value` is `name`. Verifies that its static size is the size recorded before.
   LogicalResult record(StringRef operand, Value value, int64_t dim, StringRef name) {
     int64_t size = shapedType(value).getDimSize(dim);
     if (ShapedType::isDynamic(size))
@@ -135,8 +135,8 @@ public:
                              << " of " << operand << ", got " << size;
   }
 
-  /// Records the sizes of `value`, a tile with the dimensions `names`. With a `group`, elements along dimension
-  /// `grouped` are in groups of that size.
+  /// Records the sizes of `value`, a tile with the dimensions `names`. If `group` is not 1, the elements along
+  /// dimension `grouped` are in groups of this size.
   LogicalResult recordGroups(StringRef operand, Value value, ArrayRef<StringRef> names,
                              int64_t group, size_t grouped = 0) {
     if (group == 1)
@@ -208,8 +208,8 @@ static LogicalResult verifyScoreRegion(Operation *op, Region &region, unsigned n
   return success();
 }
 
-/// Verifies A10 and S6: the captured operands that the mask names exist; those that are symbols hold integers and do
-/// not vary with dimension `k`.
+/// Verifies A10 and S6: the captured operands that the mask names exist; captured operands that are symbols hold
+/// integers and do not vary with dimension `k`.
 static LogicalResult verifyMask(Operation *op, MaskInterface mask, unsigned numBatch,
                                 ValueRange captures, llvm::function_ref<AffineMap(unsigned)> mapOf,
                                 unsigned k) {
@@ -302,8 +302,8 @@ static LogicalResult verifyGroup(AttentionOp op) {
                             << typeOf(op.getValue());
   if (ShapedType::isDynamic(d) || ShapedType::isDynamic(e) || d % plan->getGroup() != 0)
     return op.emitOpError()
-           << "expected static head sizes, and a multiple of the group for queries "
-              "and keys, for "
+           << "expected static head sizes, and for queries and keys a multiple of the "
+              "group, for "
            << *plan;
   return success();
 }
@@ -443,7 +443,7 @@ LogicalResult AttentionOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Tile steps
+// Ops on tiles
 //===----------------------------------------------------------------------===//
 
 LogicalResult KeyRangeOp::verify() {
@@ -472,8 +472,8 @@ static LogicalResult verifyOneFloatType(Operation *op, ValueRange values) {
 }
 
 /// The least and the greatest unit, the factor by which attn.online_step divides the maxima that it stores. With a
-/// smaller unit, the factor of the exponent, unit * log2(e), might be subnormal, which GPUs flush to 0; with a greater
-/// unit, it might overflow.
+/// smaller unit, the factor of the exponent, unit * log2(e), might be subnormal, and GPUs flush subnormal numbers to 0.
+/// With a greater unit, this factor might overflow.
 static constexpr float kLeastUnit = 0x1p-126f, kGreatestUnit = 0x1p126f;
 
 static bool isUnit(float scale) { return scale >= kLeastUnit && scale <= kGreatestUnit; }

@@ -1,9 +1,9 @@
-//===- Ops.td - attention, its tile steps, packing, parallel tasks ---------===//
+//===- Ops.td - attention, ops on tiles, packing, parallel tasks -----------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A constraint label (A1, R2, ...) names a rule in this file, its check in the verifier and its case in
-// test/dialect/<op>-invalid.mlir.
+// A label such as A1 or R2 names a constraint in this file, its check in the verifier (Ops.cpp), and the tests of this
+// check in test/dialect/<op>-invalid.mlir.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,26 +48,28 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
         p[q,k] = exp(s[q,k] - max_k s) / sum_k exp(s[q,k] - max_k s)
         out[q,e] = sum_k p[q,k] * V[k,e]          probabilities[q,k] = p[q,k], 0 where the pair is not kept
 
-    The optional second output, `probabilities`, has the probabilities p. Captured operands are additional tensors that
-    the score region or the mask reads, at (batch..., q, k) only. A `sink` is one more score of each query, for a key
-    without a value: it counts in the maximum and in the sum that divides p, and so takes a share of the probability.
+    The optional second output, `probabilities`, holds the probabilities p. Captured operands are additional tensors
+    that the score region or the mask reads, at (batch..., q, k) only. A `sink` is one more score of each query, for a
+    key without a value: it counts in the maximum and in the sum by which p is divided, and so takes a share of the
+    probability.
 
-    A pair that is not kept has no influence, whatever Q, K, V and the captured operands contain there. A NaN in a kept
-    pair gives NaN in its row (probabilities of pairs that are not kept are then 0 or NaN). A query whose kept scores,
-    if any, are all -inf, and which has no sink or a sink of -inf, is an empty row: the elements of its outputs are all
-    zero or all NaN, as `empty_row` says. If there is no key at all, out is the empty sum, 0.
+    A pair that is not kept has no influence, whatever Q, K, V and the captured operands contain for it. A NaN in a kept
+    pair gives NaN in its row; probabilities of pairs that are not kept are then 0 or NaN. The scores of a query are the
+    scores of its kept pairs and the sink. If a query has no score, or only scores of -inf, it is an empty row, and all
+    elements of its outputs are 0 or NaN, as `empty_row` says. If there is no key at all, out is the empty sum, 0.
 
-    `indexing_maps` has a map from the iteration space (batch..., q, k, d, e) to every operand: query, key, value, the
+    `indexing_maps` has one map from the iteration space (batch..., q, k, d, e) to each operand: query, key, value, the
     captured operands, the sink if there is one, out, and the probabilities if they are returned. If the key lacks a
-    batch dimension, the queries along this dimension share their keys (grouped heads). If D is 0, all scores are 0.
+    batch dimension, the queries along this dimension share their keys, as in grouped-query attention. If D is 0, all
+    scores are 0.
 
     The score region computes on scalars: its arguments are the coordinates (batch..., q, k) as absolute indices, the
-    scaled score in the accumulator type, and one element of each captured operand. Without a region the score stays
-    unchanged. If the op is a tile of a larger attention, `at` has the origin of the tile, one index for each of
+    scaled score in the accumulator type, and one element of each captured operand. Without a region, the scaled score
+    is the score. If the op is a tile of a larger attention, `at` has the origin of the tile, one index for each of
     (batch..., q, k). Tiling changes the origin and never the region.
 
     With `state`, the op does not divide by the sum. It returns the state of the online softmax over its keys: acc, max
-    and sum. max[q] is the greatest score of a kept pair, or -inf if there is none:
+    and sum. max[q] is the greatest score of a kept pair, or -inf if no pair is kept:
 
         p[q,k] = exp(s[q,k] - max[q])     sum[q] = sum_k p[q,k]     acc[q,e] = sum_k p[q,k] * V[k,e]
 
@@ -77,27 +79,27 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     Constraints:
     * (A1) there is one indexing map for each of query, key, value, captured operands, sink and outputs; all maps have
       the same dimensions, at least q, k, d and e, and each map has as many results as its operand has dimensions;
-    * (A2) every map is a projected permutation whose only constant is 0; a captured operand may be read at
-      `k floordiv 32` instead of k: such an operand is of i32 and packed by `attn.pack_mask`, and its element at a pair
-      is bit k mod 32 of the word, an i1;
-    * (A3) the map of the query has q and d, not k or e; that of the key has k and d, not q or e; that of the value has
-      k and e, not q or d;
-    * (A4) the map of out has every batch dimension, q and e; that of the probabilities has every batch dimension, q
-      and k;
+    * (A2) every map is a projected permutation in which results may also be the constant 0; a captured operand may be
+      read at `k floordiv 32` instead of k: this operand holds words of i32 that `attn.pack_mask` wrote, and its element
+      at a pair is bit k mod 32 of a word, an i1;
+    * (A3) the map of the query has q and d, but neither k nor e; the map of the key has k and d, but neither q nor e;
+      the map of the value has k and e, but neither q nor d;
+    * (A4) the map of out has every batch dimension, q and e, but neither k nor d; the map of the probabilities has
+      every batch dimension, q and k, but neither d nor e;
     * (A5) maps of captured operands have neither d nor e; the map of the sink has none of k, d and e;
     * (A6) static sizes agree wherever two operands share a dimension, and a dimension read at 0 has size 1;
     * (A7) query, key, value, sink and outputs are floats; the accumulator type is a float at least as wide as each of
       them;
-    * (A8) the region's arguments are the indices, the score and the captured elements; it yields a score;
+    * (A8) the region's arguments are the indices, the score and the captured elements; the region yields a score;
     * (A9) region ops are pure, elementwise scalar ops;
     * (A10) the mask names captured operands that exist; the symbols of its sets, such as lengths, are integers
       that do not vary with k;
-    * (A11) the origin, if any, has one index for each of (batch..., q, k);
+    * (A11) the origin, if there is one, has one index for each of (batch..., q, k);
     * (A12) there are one or two outputs. With `state`, there are three outputs of the accumulator type, and neither a
-      sink nor `empty_row`; the maps of max and sum have every batch dimension and q; a plan, if there is one, has the
-      schedule decode, and acc then is (batch..., q, e);
+      sink nor `empty_row`; the maps of max and sum have every batch dimension and q; if there is a plan, its schedule
+      is decode, and acc is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
-      static, and the group divides that of d.
+      static, and the group divides the size of d.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
@@ -130,7 +132,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     /// The number of operands that are read: query, key, value, captured operands and the sink.
     unsigned getNumInputs() { return 3 + getCaptures().size() + (getSink() ? 1 : 0); }
 
-    /// Map of operand i: query, key, value, captures..., sink, outs....
+    /// The map of operand i, in the order query, key, value, captures..., sink, outs...
     ::mlir::AffineMap getMap(unsigned i) {
       return ::llvm::cast<::mlir::AffineMapAttr>(getIndexingMaps()[i]).getValue();
     }
@@ -141,7 +143,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     ::mlir::AffineMap getSinkMap() { return getMap(3 + getCaptures().size()); }
     ::mlir::AffineMap getOutMap(unsigned i = 0) { return getMap(getNumInputs() + i); }
 
-    /// Positions in the iteration space.
+    /// The number of batch dimensions, and the positions of the other dimensions in the iteration space.
     unsigned getNumBatch() { return getQueryMap().getNumDims() - 4; }
     unsigned getQDim() { return getNumBatch(); }
     unsigned getKDim() { return getNumBatch() + 1; }
@@ -155,7 +157,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     /// Multiplies the scale by `factor`. Fails if f32 cannot hold the product as a normal number or, with a wider
     /// accumulator, cannot hold it exactly.
     ::llvm::LogicalResult scaleBy(double factor);
-    /// The type of scores, sums and the running state: `acc_type`, or f32 without it.
+    /// The type of scores, sums and states: `acc_type` or, without this attribute, f32.
     ::mlir::FloatType getAccumulatorType() {
       return getAccType() ? *getAccType() : ::mlir::Float32Type::get(getContext());
     }
@@ -164,27 +166,30 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator]> {
   let summary = "the score of a pair";
-  let description = [{ Ends the score region of an attention or of one of its tile steps. }];
+  let description = [{
+    Ends the score region of `attn.attention`, `attn.online_step` or `attn.online_probabilities`.
+  }];
   let arguments = (ins AnyFloat:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
 //===----------------------------------------------------------------------===//
-// Tile steps
+// Ops on tiles
 //===----------------------------------------------------------------------===//
 
 def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
   let summary = "the range of keys that a tile of queries needs, and the range that all its queries keep";
   let description = [{
-    For the queries `[q, q + rows)` and the keys `[0, keys)`, with absolute coordinates:
+    The tile has the queries `[q, q + rows)` and the keys `[0, keys)`, in absolute coordinates. The op computes bounds
+    with these properties:
 
-    * `[lo, hi)` holds every key that some query of the tile keeps;
+    * `[lo, hi)` contains every key that some query of the tile keeps;
     * every pair with a key in `[full_lo, full_hi)` is kept, and `full_hi - full_lo` is a multiple of `step`;
     * `lo <= full_lo <= full_hi <= hi`.
 
-    Without a mask every pair is kept. `batch` has one coordinate for each batch dimension. `symbols` has two operands
-    for each symbol of the mask's sets: the least and the greatest value of the symbol over the rows of the tile. If no
-    whole step is kept, full_lo = full_hi = lo.
+    Without a mask, every pair is kept. `batch` has one coordinate for each batch dimension. `symbols` has two operands
+    for each symbol of the mask's sets: the least and the greatest value of the symbol over the rows of the tile. If the
+    op finds no `step` adjacent keys that all queries keep, full_lo = full_hi = lo.
 
     Constraints: (R1) `symbols` has two operands, least and greatest, for each symbol of the mask; (R2) the step is
     positive.
@@ -207,8 +212,9 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
 
 // The ops below are the steps of the online softmax on tiles. They share a layout: 2-D tiles with queries in the last
 // dimension, scores `(k, q)` and accumulator `(e, q)`, so that the lanes of a vector hold neighbouring queries with the
-// same key, and no sum crosses lanes. With `rows`, which is for fewer queries than a vector has lanes, q comes before
-// k, d or e in each operand that has q. The lanes then hold neighbouring keys, or neighbouring elements of e.
+// same key, and no sum crosses lanes. With `rows`, q comes before k, d or e in each operand that has q. Steps have
+// `rows` on GPUs, and if there are fewer queries than a vector has lanes; the lanes then hold neighbouring keys, or
+// neighbouring elements of e.
 class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
 
 def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
@@ -238,7 +244,7 @@ class Attn_ScoreOp<string mnemonic, list<Trait> traits = []> : Attn_StepOp<mnemo
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>]> {
   code scoreDecl = [{
-    /// The difference of scores that a difference of 1 in `max` stands for.
+    /// The `unit` of attn.online_step: `max` holds the maximum score divided by this factor.
     float getUnit();
     /// The map of captured tile i, over (k, q).
     ::mlir::AffineMap getCaptureMap(unsigned i) {
@@ -262,36 +268,36 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
 
     Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in (0, 2^126];
     otherwise `unit` is 1. If `unit` is `scale`, the pair with the greatest score has the greatest product, and max
-    holds this product unscaled.
+    holds this product without the scale.
 
     `scores (k, q)` is scratch: its contents are not read, and are not specified afterwards. Captured tiles are read
     through `capture_maps` over (k, q). A pair that is not kept has no influence, whatever its key, value and captured
     elements contain.
 
-    With the operand `probabilities`, which is scratch too, p is rounded to the element type of this operand before p
-    is multiplied with the values. The sum adds p before rounding. For instructions that add g products at once,
-    operands are in groups of g along the dimension that a product sums over, as `attn.pack group(g)` writes them: query
-    `(d / g, q, g)`, value `(k / g, e, g)` or, with `transposed`, `(e, k / g, g)`, and probabilities `(k / g, q, g)`.
-    Elements beyond the last key or d are 0. The key is never in groups.
+    With the operand `probabilities`, which is scratch too, p is rounded to the element type of this operand before it
+    is multiplied by the values; `sum` adds the values of p before this rounding. For instructions that add g products
+    at once, operands are in groups of g along the dimension that a product sums over, as `attn.pack group(g)` writes
+    them: query `(d / g, q, g)`, value `(k / g, e, g)` or, with `transposed`, `(e, k / g, g)`, and probabilities
+    `(k / g, q, g)`. Elements beyond the last k or d are 0. The key is never in groups.
 
     With `rows`, the operands are query `(q, d)`, scores `(q, k)` and acc `(q, e)`; there are no groups.
 
-    `prefetch` is a hint and does not change the result: while the step computes, these rows `(n, m)`, which the next
-    step probably reads, are loaded into the caches.
+    The operands of `prefetch` are tensors `(n, m)` that the next step probably reads. Their rows are loaded into the
+    caches while this step computes. This hint does not change the result.
 
-    The loops of TilingInterface are (k, q), like those of `capture_maps`. A loop over k carries the state from tile to
-    tile. PartialReductionOpInterface splits the keys into parts with a state each, and merges these states by
-    `attn.online_merge`; the parts may be computed in parallel. Keys of a packed mask are split at whole words only.
-    The tiles of a step have no `prefetch`, because the hint is about the step that follows all of them. Steps with
+    The loops of TilingInterface are (k, q), the dimensions of `capture_maps`. A loop over k carries the state from tile
+    to tile. PartialReductionOpInterface splits the keys into parts with a state each, and merges these states with
+    `attn.online_merge`; the parts may be computed in parallel. With a packed mask, keys are split at whole words only.
+    The tiles of a step have no `prefetch`, because the hint is for the step that follows all tiles. Steps with
     `probabilities` are not tiled.
 
     Constraints: (S1) scores, max, sum and acc have one float type and agreeing sizes; (S2) the sizes of query, key and
-    value agree with them; (S3) each captured tile has one capture map over (k, q), with as many results as the tile has
-    dimensions; the words of a packed mask, whose first bit is the first key, have the map (k floordiv 32, q); (S4) the
-    region satisfies A8 and A9 of attn.attention; (S5) the origin has one index for each of (batch..., q, k); (S6) the
-    mask satisfies A10 of attn.attention; (S7) operands of `prefetch` have two dimensions; (S8) probabilities have the
-    element type of the value; query, value and probabilities are in groups of one size, a power of two, or none of them
-    is in groups; only a value in groups is transposed; a step with `rows` has no groups.
+    value agree with these sizes; (S3) each captured tile has one capture map over (k, q), with as many results as the
+    tile has dimensions; the words of a packed mask, whose first bit is the first key, have the map (k floordiv 32, q);
+    (S4) the region satisfies A8 and A9 of attn.attention; (S5) the origin has one index for each of (batch..., q, k);
+    (S6) the mask satisfies A10 of attn.attention; (S7) operands of `prefetch` have two dimensions; (S8) probabilities
+    have the element type of the value; query, value and probabilities are all in groups of one size, a power of two, or
+    none of the three is in groups; only a value in groups is transposed; a step with `rows` has no groups.
 
     ```mlir
     %r:4 = attn.online_step ins(%q, %k, %v : tensor<64x48xf32>, tensor<128x64xf32>, tensor<128x64xf32>)
@@ -338,7 +344,7 @@ def Attn_OnlineProbabilitiesOp : Attn_ScoreOp<"online_probabilities"> {
     The loops of TilingInterface are (k, q), and both are parallel.
 
     Constraints: (W1) max (q), sum (q) and probabilities (k, q) have one float type and agreeing sizes; (W2) the sizes
-    of query and key agree with them; (W3) to (W6) are (S3) to (S6) of `attn.online_step`.
+    of query and key agree with these sizes; (W3) to (W6) are (S3) to (S6) of `attn.online_step`.
 
     ```mlir
     %p = attn.online_probabilities ins(%q, %k, %m, %l : tensor<64x48xf32>, tensor<128x64xf32>, tensor<48xf32>, tensor<48xf32>)
@@ -376,14 +382,14 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
 
     Where m is -inf, a and b are 1. The sums are added from left to right, so the result does not depend on which thread
     computed a part, or when. A part without a kept pair has a maximum of -inf and sums of 0, and changes nothing. A sum
-    or an accumulator of NaN stays NaN, whatever its maximum is.
+    or an accumulator that is NaN stays NaN, whatever the maximum is.
 
     `scale` is the `unit` of the `attn.online_step` that computed the parts. With `rows`, part_acc is (n, q, e) and acc
     is (q, e).
 
     Parts are the first dimension, so that in a parallel loop over parts, the `attn.online_step` of each task writes
-    contiguous slices. In the schedule decode, the initial state in max, sum and acc is that of the sink or, without a
-    sink, that of `attn.online_init`.
+    contiguous slices. In the schedule decode, the initial state in max, sum and acc is the state after the sink or,
+    without a sink, the state from `attn.online_init`.
 
     Constraints: (G1) the states have one float type and agreeing sizes: part_max (n, q), part_sum (n, q),
     part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in (0, 2^126].
@@ -441,13 +447,13 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
 
         out[..., p, i, j] = source[..., p * w + j, i]        0 where p * w + j >= n
 
-    With `from_rows`, the source is `(batch..., k, n)` and rows stay rows:
+    With `from_rows`, the source is `(batch..., k, n)`, and the op does not transpose it:
 
         out[..., p, i, j] = source[..., i, p * w + j]        0 where p * w + j >= n
 
     With `scale`, every element is multiplied by this factor. If the output has a narrower float type, elements are then
-    rounded to this type. The op packs queries, weights and captured tiles. An op that packs only weights runs when the
-    weights are set, not in each call.
+    rounded to this type. The op packs weights, and the tiles of queries, values and captured operands. An op that packs
+    only weights runs when the weights are set, not in each call.
 
     With `group(g)`, for instructions that add g products at once, g elements along k stay together. The output is
     `(batch..., panel, k / g rounded up, w, g)`, and elements beyond k are zero:
@@ -456,8 +462,8 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
 
     Constraints: (P1) out has one dimension more than the source, or two more with a group; both have the same element
     type, or out has a narrower float type; batch and k sizes agree; (P2) the width is static and positive; (P3) the
-    number of panels is n / w, rounded up; (P4) with `scale`, elements are floats; (P5) a group is a power of two, and
-    is the size of the innermost dimension of out.
+    number of panels is n / w, rounded up; (P4) with `scale`, elements are floats; (P5) the group is a power of two and,
+    if it is more than 1, the size of the innermost dimension of out.
 
     ```mlir
     %p = attn.pack ins(%w : tensor<12x64x768xf32>) outs(%e : tensor<12x1x768x64xf32>) -> tensor<12x1x768x64xf32>
@@ -484,11 +490,11 @@ def Attn_PackMaskOp : Attn_DpsOp<"pack_mask", [DeclareOpInterfaceMethods<TilingI
     Packs `mask (batch..., q, k)` into `words (batch..., ceil(k / 32), q)`: bit i of words[..., w, q] is 1 if element
     [..., q, 32 * w + i] of the mask exists and is not zero. NaN is not zero.
 
-    A word holds bits of 32 keys and one query. Neighbouring words, which are loaded as one vector, then have the same
-    keys and neighbouring queries.
+    The bits of a word belong to 32 keys and one query. So neighbouring words, which are loaded as one vector, belong to
+    the same keys and to neighbouring queries.
 
-    Constraints: (M1) the mask holds integers or floats and has at least the dimensions q and k; (M2) words are of i32
-    and of the mask's rank, with agreeing sizes.
+    Constraints: (M1) the mask holds integers or floats and has at least the dimensions q and k; (M2) `words` holds i32,
+    has the rank of the mask, and has sizes that agree with the mask's.
 
     ```mlir
     %w = attn.pack_mask ins(%mask : tensor<2x1x512x500xi1>) outs(%e : tensor<2x1x16x512xi32>) -> tensor<2x1x16x512xi32>
@@ -508,8 +514,9 @@ def Attn_TestMaskOp : Attn_Op<"test_mask", [DeclareOpInterfaceMethods<MemoryEffe
   let summary = "which words of a tile of a packed mask keep any pair, and whether the tile keeps all pairs";
   let description = [{
     `words (w, q)` hold the bits of 32 * w keys and of q queries, as `attn.pack_mask` writes them. A bit of 1 keeps its
-    pair or, with `keeps zero`, hides it. Words outside `[begin, end)` keep no pair; without any kept pair, begin is w
-    and end is 0. `all` is true if every bit keeps its pair. Bits beyond the last key are tested like the others.
+    pair or, with `keeps zero`, hides it. Rows of words outside `[begin, end)` keep no pair; if no pair is kept, begin
+    is w and end is 0. `all` is true if every bit keeps its pair. Bits beyond the last key are tested like all other
+    bits.
 
     ```mlir
     %begin, %end, %all = attn.test_mask %words keeps nonzero : tensor<2x48xi32>
@@ -533,9 +540,9 @@ def Attn_ParallelForOp : Attn_Op<"parallel_for", [DeclareOpInterfaceMethods<Symb
     they run on the calling thread. `worker` is the number of the worker, and selects the slice of the workspace that
     belongs to it.
 
-    Constraint (L1): the callee is a function without results whose first two arguments are indices and whose
-    other arguments have the types of `args`. One more argument, a memref<?xi8> marked `attn.scratch`, may follow: the
-    workspace of the worker, which is not one of `args`.
+    Constraint (L1): the callee is a function without results whose first two arguments are indices and whose other
+    arguments have the types of `args`. One more argument, a memref<?xi8> with `attn.scratch`, may follow; it is the
+    workspace of the worker, and is not one of `args`.
 
     ```mlir
     attn.parallel_for @layer.attend(%x, %out) count(%n) : memref<512x768xf32>, memref<512x768xf32>

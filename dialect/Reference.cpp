@@ -223,7 +223,7 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
   for (Value out : op.getOuts())
     results.emplace_back(values.at(out).shape);
 
-  // Elements at a point of the iteration space.
+  // The functions below read elements at `point` of the iteration space.
   SmallVector<int64_t> point(sizes.size());
   int64_t &k = point[op.getKDim()], &d = point[op.getDDim()], &e = point[op.getEDim()];
   int64_t numKeys = sizes[op.getKDim()];
@@ -282,7 +282,7 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
 }
 
 //===----------------------------------------------------------------------===//
-// Tile steps
+// Ops on tiles
 //===----------------------------------------------------------------------===//
 
 ReferenceResults attn::evaluate(KeyRangeOp op, const ReferenceValues &values) {
@@ -293,7 +293,7 @@ ReferenceResults attn::evaluate(KeyRangeOp op, const ReferenceValues &values) {
     pair.push_back(integerAt(values, coordinate));
   pair.append(2, 0);
 
-  /// A set, and the least value and number of values of each of its symbols.
+  /// A set and, for each of its symbols, the least value and the number of values.
   struct Part {
     KeptSet set;
     SmallVector<int64_t> least, counts;
@@ -460,7 +460,7 @@ ReferenceResults attn::evaluate(OnlineStepOp op, const ReferenceValues &values) 
     }
   }
   acc = withQueriesLast(acc, op.getRows());
-  // These outputs are scratch. They become NaN to show that no code may read them.
+  // These outputs are scratch, and no code may read them. They become NaN, so that tests find code that reads them.
   results[0] = ReferenceTensor(values.at(op.getScores()).shape, kNaN);
   if (op.getProbabilities())
     results[4] = ReferenceTensor(results[4].shape, kNaN);
@@ -570,7 +570,7 @@ ReferenceResults attn::evaluate(PackMaskOp op, const ReferenceValues &values) {
     if (mask.at(at) != 0)
       results[0].at(word) += static_cast<double>(int64_t(1) << (at[rank - 1] % kKeysPerWord));
   });
-  // Words are signed.
+  // Doubles represent signed words.
   for (double &word : results[0].elements)
     word = static_cast<int32_t>(static_cast<int64_t>(word));
   return results;

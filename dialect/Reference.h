@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Implements Ops.td as loops over doubles. People read the loops as the specification, and tests compare compiled code
-// with them. The loops are not fast, and round to a type of the module only where Ops.td says so. attn.parallel_for has
-// no reference, because it launches tasks and computes nothing itself.
+// with them. The loops are not fast, and round to a type of the module only where Ops.td says so. attn.parallel_for and
+// attn.count_tiles have no reference, because they compute no values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace attn {
 
-/// A row-major tensor; see Scalars.h for how doubles represent elements of any type. Scalars have rank 0.
+/// A row-major tensor of doubles. Scalars.h says how doubles represent elements of other types. Scalars have rank 0.
 struct ReferenceTensor {
   explicit ReferenceTensor(llvm::ArrayRef<int64_t> shape = {}, double fill = 0);
 
@@ -32,13 +32,13 @@ struct ReferenceTensor {
 };
 
 /// The element of a captured operand at a point of an iteration space. The element of a packed mask is the bit of the
-/// key.
+/// point's key.
 double elementAt(const ReferenceTensor &tensor, mlir::AffineMap map, llvm::ArrayRef<int64_t> point);
 
 /// The contents of operands and of values used in regions.
 using ReferenceValues = llvm::DenseMap<mlir::Value, ReferenceTensor>;
 
-/// One tensor for each result. Fails with an error if a score region has an unknown op.
+/// One tensor for each result, or a failure if a score region has an op that the reference does not implement.
 using ReferenceResults = mlir::FailureOr<llvm::SmallVector<ReferenceTensor>>;
 
 ReferenceResults evaluate(AttentionOp op, const ReferenceValues &values);
@@ -54,11 +54,12 @@ ReferenceResults evaluate(PackOp op, const ReferenceValues &values);
 ReferenceResults evaluate(PackMaskOp op, const ReferenceValues &values);
 ReferenceResults evaluate(TestMaskOp op, const ReferenceValues &values);
 
-/// Whether `kept` holds `pair`, the coordinates (batch..., q, k), given the captured elements there.
+/// Whether a set of `kept` contains `pair`, the coordinates (batch..., q, k). `captured` are the elements of the
+/// captured operands at this pair.
 bool isKept(llvm::ArrayRef<KeptSet> kept, llvm::ArrayRef<int64_t> pair,
             llvm::ArrayRef<double> captured);
 
-/// Calls `function` for every index below `shape`, the last dimension fastest.
+/// Calls `function` for every index of a tensor of shape `shape`. The last dimension varies fastest.
 void forEachIndex(llvm::ArrayRef<int64_t> shape,
                   llvm::function_ref<void(llvm::ArrayRef<int64_t>)> function);
 

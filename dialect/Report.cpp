@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A stage file may hold any dictionary as its report. The output leaves out a field that is missing or of another type.
+// A stage file may hold any dictionary as its report. So the text leaves out a field that is missing or has another
+// type than the compiler writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,7 @@ llvm::json::Value attn::toJSON(Attribute attribute) {
       .Case([](DictionaryAttr fields) -> llvm::json::Value {
         llvm::json::Object result;
         for (NamedAttribute field : fields)
-          // A key that is a StringRef would refer to text of the context, which may be destroyed first.
+          // A StringRef as key would refer to text of the MLIR context, which may be destroyed before the result.
           result[field.getName().str()] = toJSON(field.getValue());
         return result;
       })
@@ -109,7 +110,8 @@ std::string attn::printAttention(DictionaryAttr attention) {
   return text;
 }
 
-/// The ops that the operands come from and the ops on the scores, or an empty string.
+/// Text about the ops that the operands come from and the ops on the scores; empty if a field for an operand is
+/// missing.
 static std::string printFeatures(DictionaryAttr attention) {
   std::string text;
   llvm::raw_string_ostream out(text);

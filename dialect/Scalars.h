@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Evaluates the arith, math and affine ops of score regions, linalg bodies and sizes on doubles. A double stands for a
-// float of any type, and is not rounded to that type. An integer or an index is represented by the double of the same
-// value, and a boolean by 0 or 1. Integers beyond 2^53 are not exact.
+// Evaluates on doubles the arith, math and affine ops of score regions, of linalg bodies and of sizes. A double
+// represents a float of any type, and is not rounded to this type. A double also represents the integer or index of the
+// same value; 0 and 1 represent booleans. Integers beyond 2^53 are not exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,12 +34,12 @@ int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
 /// Reports that the reference does not implement `op`.
 mlir::LogicalResult reportUnknown(mlir::Operation *op);
 
-/// A block of scalar ops, resolved once and run for many elements.
+/// A block of scalar ops, prepared once to run for many elements.
 class ScalarBlock {
 public:
-  /// `outer` gives the values that the block uses and does not define. `numLoops` is the number of
-  /// coordinates that its linalg.index ops read. `tensor` gives the tensors that its tensor.extract ops read, as
-  /// functions of coordinates; it is null for a block that computes on scalars alone.
+  /// `outer` returns the values that the block uses and does not define. `numLoops` is the number of coordinates that
+  /// the linalg.index ops of the block can read. `tensor` returns each tensor that a tensor.extract of the block reads,
+  /// as a function of coordinates; it is null if the block computes on scalars alone.
   static mlir::FailureOr<ScalarBlock>
   get(mlir::Block &block, unsigned numLoops, llvm::function_ref<double(mlir::Value)> outer,
       llvm::function_ref<ScalarFunction(mlir::Value)> tensor = nullptr);
@@ -54,7 +54,7 @@ private:
     unsigned result;
   };
 
-  /// The values of the block; steps name them by position.
+  /// The values of the block. Steps refer to them by position.
   std::vector<double> values;
   std::vector<Step> steps;
   llvm::SmallVector<unsigned> yielded;

@@ -15,7 +15,8 @@ namespace attn {
 mlir::StringAttr symbolOfArgument(mlir::FunctionOpInterface function, unsigned number,
                                   int64_t axis);
 
-/// The symbol of an argument's dimension whose size provably equals that of dimension `axis` of `value`, or null.
+/// A symbol of a dimension of an argument, if the size of this dimension is proved to equal that of dimension `axis` of
+/// `value`; null if there is no such dimension.
 mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
 
 } // namespace attn

@@ -20,7 +20,7 @@ def Attn_TargetInterface : AttrInterface<"TargetInterface"> {
   let methods = [
     InterfaceMethod<[{
         The name of the set of instructions that code may use, such as "x86-64-v3". Modules and compiled functions are
-        named after this set, and users select it by this name.
+        named after this set, and users select the target by this name.
       }], "::llvm::StringRef", "getLevel">
   ];
 }

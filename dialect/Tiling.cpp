@@ -2,13 +2,14 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// In attn.attention, the loops over batch, q and e are parallel, and those over k and d are reductions. attn-decode
-// takes tiles of k, each with a state of its own. The loop over tiles of keys is created by attn-tile-keys, which
-// handles bounds and masks. The tile steps have the loops (k, q). d is not a loop, because a score needs the whole sum
-// over d, and e is not a loop, because each tile of e would update max and sum.
+// In attn.attention, the loops over batch, q and e are parallel, and the loops over k and d are reductions. attn-decode
+// makes tiles of k, each with a state of its own. attn-tile-keys does not use this interface for the loop over tiles of
+// keys, whose bounds come from the mask. attn.online_step and attn.online_probabilities have the loops (k, q). There is
+// no loop over d, because a score needs the whole sum over d, and no loop over e, because each tile of e would update
+// max and sum.
 //
-// PartialReductionOpInterface splits keys into parts as follows. Part %n has 128 keys, and attn.online_merge adds the
-// parts to the old state:
+// PartialReductionOpInterface splits keys into parts, here of 128 keys each, and attn.online_merge adds the states of
+// the parts to the old state:
 //   attn.online_step ins(%q, %k, %v : 64x48, 512x64, 512x64) outs(%s, %m, %l, %a : 512x48, 48, 48, 64x48) at(%i, 0)
 // becomes
 //   %ms, %ls, %as = linalg.fill -inf, 0, 0 : 4x48, 4x48, 4x64x48
@@ -54,7 +55,7 @@ OpFoldResult attn::dimOf(OpBuilder &builder, Location loc, Value value, int64_t 
 }
 
 /// The greatest known divisor of `index`. For example, if 512 queries are divided into tiles of 48, the size of every
-/// tile is a multiple of 16, including that of the last tile, 32.
+/// tile is a multiple of 16, including the size of the last tile, 32.
 static int64_t knownDivisor(OpFoldResult index) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
     return *constant; // 0 is a multiple of everything
@@ -109,7 +110,7 @@ SmallVector<Range> AttentionOp::getIterationDomain(OpBuilder &builder) {
         domain[dim.getPosition()] = {builder.getIndexAttr(0), dimOf(builder, getLoc(), operand, i),
                                      builder.getIndexAttr(1)};
   };
-  // The output names every batch dimension, q and e; the key adds k and d.
+  // The output has every batch dimension, q and e; the key has k and d.
   sizesFrom(getOuts()[0], getOutMap());
   sizesFrom(getKey(), getKeyMap());
   return domain;
@@ -265,8 +266,8 @@ public:
       : builder(builder), op(op), maps(getMaps(op)), offsets(loopOffsets), sizes(loopSizes) {
     offsets.resize(maps.front().getNumDims(), builder.getIndexAttr(0));
     sizes.resize(maps.front().getNumDims());
-    // Each size comes from the first operand that has the dimension. The inputs come first and have all dimensions, so
-    // the outputs are not used: the outputs of a part have one dimension more than their maps.
+    // Each size comes from the first operand that has the dimension. Because the inputs come first and have all
+    // dimensions, no size comes from an output; the outputs of a part have one dimension more than their maps.
     for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
       for (auto [i, expr] : llvm::enumerate(map.getResults()))
         if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !sizes[dim.getPosition()])
@@ -358,7 +359,7 @@ LogicalResult OnlineStepOp::getResultTilePosition(OpBuilder &builder, unsigned r
 }
 
 /// Creates the tile of a step; `outs` are the tiles of its outputs. The tile has no prefetch hint, because the hint is
-/// about the step that follows all tiles.
+/// for the step that follows all tiles.
 static FailureOr<TilingResult> createStep(StepTile<OnlineStepOp> &tile, OnlineStepOp op,
                                           ArrayRef<tensor::ExtractSliceOp> outs) {
   if (op.getProbabilities())
@@ -406,7 +407,7 @@ OnlineProbabilitiesOp::getTiledImplementation(OpBuilder &builder, ArrayRef<OpFol
 
 // A part uses the slice of the scratch `scores` that belongs to its keys. The states are new tensors whose first
 // dimension is the part. A loop that is not parallel (tile_reduction_using_for) adds all its tiles to part 0, because a
-// step has one state for all its keys.
+// step has one state and not one for each of its keys.
 
 FailureOr<SmallVector<Value>> OnlineStepOp::generateInitialTensorForPartialReduction(
     OpBuilder &builder, Location loc, ArrayRef<OpFoldResult> sizes, const SetVector<unsigned> &) {

@@ -128,7 +128,7 @@ Access attn::withoutBroadcasts(Access access) {
   return best;
 }
 
-/// Whether the dimensions of the tensor are in the order of the iteration space.
+/// Whether the dimensions of the tensor that `access` reads are in the order of the iteration space.
 static bool isInOrder(const Access &access) {
   SmallVector<unsigned> positions;
   for (AffineExpr expr : access.map.getResults())

@@ -22,8 +22,7 @@ struct Access {
   bool names(unsigned dim) const { return map.isFunctionOfDim(dim); }
 };
 
-/// Whether an element of each result of `op` is a scalar function of coordinates and of one element
-/// of each operand.
+/// Whether each element of a result of `op` is a scalar function of coordinates and of one element of each operand.
 bool isScalarFunction(mlir::linalg::LinalgOp op);
 
 /// Whether `op` rounds each element of its input to a narrower float type, and does nothing else.
@@ -33,10 +32,10 @@ bool isRounding(mlir::linalg::LinalgOp op);
 mlir::Value createConverted(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value source,
                             mlir::Value init);
 
-/// Whether `a` and `b` have provably the same sizes.
+/// Whether `a` and `b` are proved to have the same sizes.
 bool haveEqualSizes(mlir::Value a, mlir::Value b);
 
-/// Whether `op` only moves elements of its one input: a transposition, a broadcast, a copy.
+/// Whether `op` has one input and only moves its elements, as a transposition, a broadcast or a copy does.
 bool isCopy(mlir::linalg::LinalgOp op);
 
 /// The loop coordinates at which `op` computes the element of `result` that is read at `map`.
@@ -50,11 +49,13 @@ std::optional<Access> readThroughUnitReshape(Access access);
 /// broadcasts, copies, and reshapes that only add or drop dimensions of size 1.
 std::optional<Access> readThroughView(Access access);
 
-/// Looks through views for the source of the first broadcast in the graph; without a broadcast, returns `access`.
+/// Looks through views and returns the access to the source of the broadcast that comes first in the graph; returns
+/// `access` if there is no broadcast.
 Access withoutBroadcasts(Access access);
 
-/// Looks through views for the first tensor whose dimensions are in the order of the iteration space; without such a
-/// tensor, returns `access`. For a key that is transposed for a product, this is the key before the transposition.
+/// Looks through views and returns the access to the last tensor in the graph whose dimensions are in the order of the
+/// iteration space; returns `access` if there is no such tensor. For a key that is transposed for a product, this
+/// tensor is the key before the transposition.
 Access inOrder(Access access);
 
 } // namespace attn

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Starts `state` from `sink`. `none` is the initial sum where the sink is -inf.
+/// Sets max and sum of `state` to their values after the sink. `none` is the sum where the sink is -inf.
 static void startFromSink(OpBuilder &builder, Location loc, OnlineState &state, Value sink,
                           Value none) {
   Type type = getElementTypeOrSelf(state.max.getType());
@@ -52,7 +52,7 @@ OnlineState attn::createOnlineStart(OpBuilder &builder, Location loc, AttentionO
   Value sum = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, 0));
   bool isEmptySum = op.getEmptyRow() == EmptyRow::NaN && !getConstantIntValue(numKeys);
   if (isEmptySum) {
-    // If there is no key, the output is an empty sum, not 0 / 0.
+    // If there is no key, the sum starts from 1, so the output is the empty sum, 0 / 1, and not 0 / 0.
     Value none = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                        getValueOrCreateConstantIndexOp(builder, loc, numKeys),
                                        arith::ConstantIndexOp::create(builder, loc, 0));

@@ -20,10 +20,10 @@ struct OnlineState {
   mlir::Value max, sum, acc;
 };
 
-/// Writes the state of `op` before its first key to `outs`. `sink` is null, or the sink of the tile: (q) or a scalar.
+/// Writes the state of `op` before its first key to `outs`. `sink` is the sink of the tile, (q) or a scalar, or null.
 /// The score of the sink is the initial maximum, and its exponential relative to this maximum, 1, is the initial sum. A
-/// sink has no value, so the accumulator stays 0. `numKeys` is the number of all keys of `op`: without keys, the output
-/// is an empty sum, 0, even if `empty_row` is NaN.
+/// sink has no value, so the accumulator stays 0. `numKeys` is the number of all keys of `op`. Without keys, the
+/// output is an empty sum, 0, even if `empty_row` is NaN.
 OnlineState createOnlineStart(mlir::OpBuilder &builder, mlir::Location loc, AttentionOp op,
                               const OnlineState &outs, mlir::Value sink, mlir::OpFoldResult numKeys,
                               bool rows);

@@ -20,11 +20,12 @@ bool isTested(AttentionOp op, unsigned capture);
 /// Whether every tile of keys begins at the first key of a word. `op` must have a plan.
 bool tilesBeginAtWords(AttentionOp op);
 
-/// Reports an error if `op` has a packed operand that its mask does not test, or tiles that begin inside a word.
+/// Reports an error if `op` has a packed operand that its mask does not test, or has a packed operand together with the
+/// schedule decode or with tiles that begin inside a word.
 llvm::LogicalResult verifyPackedMask(AttentionOp op);
 
-/// The parts of a mask, whose conjunction is the mask: its dense tests of packed operands, and the rest, which may be
-/// null.
+/// The two parts of a mask: `packed` has its dense tests of packed operands, and `rest` has all other conditions and
+/// may be null. The mask is the conjunction of the parts.
 struct MaskParts {
   llvm::SmallVector<DenseAttr> packed;
   MaskInterface rest;

@@ -17,13 +17,13 @@ def FillInits : Pass<"attn-fill-inits", "::mlir::func::FuncOp"> {
   let summary = "use a linalg.fill as the init of every sum that starts from equal elements";
   let description = [{
     If the init of a reduction is an `arith.constant` with equal elements, or a `linalg.generic` that yields a scalar, a
-    `linalg.fill` takes its place. IR before and after: passes/raise/FillInits.cpp.
+    `linalg.fill` replaces the init. IR before and after: passes/raise/FillInits.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
-  let summary = "replace integer tensors computed from positions, whose elements are all equal, by constants";
+  let summary = "replace integer tensors that are computed from positions and have equal elements with constants";
   let description = [{
     Computes the elements of integer and boolean tensors that depend on no argument, with MLIR's own folders. A linalg
     op whose result has equal elements becomes an `arith.constant`. IR before and after: passes/raise/FoldUniform.cpp.
@@ -32,17 +32,17 @@ def FoldUniform : Pass<"attn-fold-uniform", "::mlir::func::FuncOp"> {
 }
 
 def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
-  let summary = "replace a tensor.extract at the loop coordinates of a linalg.generic by an operand of the op";
+  let summary = "replace a tensor.extract at the loop coordinates of a linalg.generic with an operand of the op";
   let description = [{
     If the body of a `linalg.generic` has a `tensor.extract` whose indices are coordinates of the loops, the tensor
-    becomes an operand of the `linalg.generic`. The indices may come from tensors of positions, and may be clamped in a
-    way that changes nothing. Equal sizes must be the same SSA value, so `attn-unify-dims` and CSE run first. IR before
-    and after: passes/raise/FoldGathers.cpp.
+    becomes an operand of the `linalg.generic`. The indices may come from tensors of positions, and may be clamped to
+    limits that no index exceeds. Equal sizes must be the same SSA value, so `attn-unify-dims` and CSE run first. IR
+    before and after: passes/raise/FoldGathers.cpp.
   }];
 }
 
 def RaiseSoftmax : Pass<"attn-raise-softmax", "::mlir::func::FuncOp"> {
-  let summary = "replace linalg ops that compute a softmax step by step by linalg.softmax";
+  let summary = "replace linalg ops that together compute a softmax with linalg.softmax";
   let description = [{
     exp(s - max(s)) / sum(exp(s - max(s))), with the maximum and the sum along one dimension, becomes `linalg.softmax`.
     IR before and after: passes/raise/RaiseSoftmax.cpp.
@@ -51,27 +51,27 @@ def RaiseSoftmax : Pass<"attn-raise-softmax", "::mlir::func::FuncOp"> {
 }
 
 def SplitMergedBatch : Pass<"attn-split-merged-batch", "::mlir::func::FuncOp"> {
-  let summary = "move reshapes of merged batch dimensions over the products, the softmax and the elementwise ops";
+  let summary = "move reshapes of merged batch dimensions past the products, the softmax and the elementwise ops";
   let description = [{
-    A reshape that splits the batch dimension of scores, or merges batch dimensions of a softmax result, moves
-    over the product that computes or reads them, over the softmax, and over the elementwise ops before and after
-    it. Pairs of such reshapes cancel out, and the products keep their batch dimensions. IR before and after:
-    passes/raise/SplitMergedBatch.cpp.
+    A reshape that splits the batch dimension of scores moves before the product that computes the scores. A reshape
+    that merges batch dimensions of probabilities moves behind the product that reads the probabilities. Both kinds of
+    reshapes also move past the softmax and past the elementwise ops around it. Where a split and a merge meet, they
+    cancel out, so the products keep their batch dimensions. IR before and after: passes/raise/SplitMergedBatch.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
-  let summary = "replace a linalg.softmax and the products around it by attn.attention";
+  let summary = "replace a linalg.softmax and the products around it with attn.attention";
   let description = [{
     Each `linalg.softmax` whose probabilities multiply values, and whose scores are computed from a product of a query
     and a key, becomes an `attn.attention`; the elementwise ops between the product and the softmax become its score
     region. If the pass cannot prove that the graph has this form, the graph stays as it is, and a remark at the softmax
     says why.
 
-    A `tensor.dim` of the scores would count as a use of the scores, so `resolve-shaped-type-result-dims` runs first;
-    after it, no op reads the sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
+    A `tensor.dim` of the scores would count as a use of the scores. So `resolve-shaped-type-result-dims` runs first;
+    after this pass, no op reads the sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -85,12 +85,12 @@ def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
 }
 
 def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
-  let summary = "turn -inf fills in the score region of an attn.attention, and computed mask tensors, into its mask";
+  let summary = "move -inf fills of the score region of an attn.attention, and computed mask tensors, to the mask";
   let description = [{
-    A score region that ends in `select(hidden, -inf, score)` says which pairs are kept, and so does a captured operand
-    that the mask tests. The pass splits such a condition into parts that must all hold. A part becomes part of the
-    `mask` if it is a comparison that a named mask states, or a test of a captured element for zero; other parts stay.
-    IR before and after: passes/raise/ExtractMask.cpp.
+    The condition of a `select(hidden, -inf, score)` at the end of the score region says which pairs are kept, and so
+    does a captured operand that the mask tests. The pass splits each of these conditions into parts that must all hold.
+    It adds a part to the `mask` if the part is a comparison that a named mask states, or a test whether a captured
+    element is zero; other parts stay. IR before and after: passes/raise/ExtractMask.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -103,8 +103,8 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
 def LintDroppedMask : Pass<"attn-lint-dropped-mask", "::mlir::func::FuncOp"> {
   let summary = "warn about ops that mask scores and whose results nothing reads";
   let description = [{
-    Warns about a fill of, or a sum with, the scores of a softmax, if the function drops the result. The pass reads the
-    imported module, because later passes remove the dropped ops. Example: passes/lint/DroppedMask.cpp.
+    Warns about an op that fills the scores of a softmax, or adds to them, if the function drops the result. The pass
+    reads the imported module, because later passes remove the dropped ops. Example: passes/lint/DroppedMask.cpp.
   }];
 }
 
@@ -119,9 +119,9 @@ def LintSoftmaxAxis : Pass<"attn-lint-softmax-axis", "::mlir::func::FuncOp"> {
 def LintUnusedProbabilities : Pass<"attn-lint-unused-probabilities", "::mlir::func::FuncOp"> {
   let summary = "warn about probabilities that multiply no values, and about dropped ops on probabilities";
   let description = [{
-    Warns about a softmax of scores that no product reads although there are values for it, and about ops on
-    probabilities whose results the function drops. The pass reads the imported module, because later passes remove the
-    dropped ops. Example: passes/lint/UnusedProbabilities.cpp.
+    Warns about a softmax of scores if its probabilities multiply no values although the graph has values, and about ops
+    on probabilities if the function drops their results. The pass reads the imported module, because later passes
+    remove the dropped ops. Example: passes/lint/UnusedProbabilities.cpp.
   }];
 }
 
@@ -134,9 +134,9 @@ def LintScale : Pass<"attn-lint-scale", "::mlir::func::FuncOp"> {
 }
 
 def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
-  let summary = "warn about an attn.attention whose mask can hide every key of a query, if that gives NaN";
+  let summary = "warn about an attn.attention whose mask can hide every key of a query and thus make its output NaN";
   let description = [{
-    Warns about attentions with `empty_row = nan` unless the mask provably leaves every query a key. The pass reads the
+    Warns about attentions with `empty_row = nan` unless every query is proved to keep a key. The pass reads the
     module after `attn-extract-mask`. It does not read weights, so it does not warn about masks that are computed from
     weights alone. Example: passes/lint/EmptyRow.cpp.
   }];
@@ -147,10 +147,10 @@ def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
 //===----------------------------------------------------------------------===//
 
 def UnifyDims : Pass<"attn-unify-dims", "::mlir::func::FuncOp"> {
-  let summary = "replace each tensor.dim of a symbolic size by that of the first argument with the symbol";
+  let summary = "read each size that has a symbol from the first argument with this symbol";
   let description = [{
-    A size with a symbol is read from the first argument whose `attn.dims` has the symbol, so that equal sizes are one
-    value. IR before and after: passes/simplify/UnifyDims.cpp.
+    A `tensor.dim` of a size with a symbol is replaced with a `tensor.dim` of the first argument whose `attn.dims` has
+    the symbol, so that equal sizes are one value. IR before and after: passes/simplify/UnifyDims.cpp.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
@@ -158,8 +158,9 @@ def UnifyDims : Pass<"attn-unify-dims", "::mlir::func::FuncOp"> {
 def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> {
   let summary = "make a bias that is added to a linalg contraction the init of the contraction";
   let description = [{
-    A bias added to a contraction that starts from zero becomes its init. The addition may be the start of a longer
-    elementwise body, and the body may widen the bias. IR before and after: passes/simplify/FoldBiasIntoInit.cpp.
+    A bias that is added to a contraction which starts from zero becomes the init of the contraction. The addition may
+    be the start of a longer elementwise body, and the body may widen the bias. IR before and after:
+    passes/simplify/FoldBiasIntoInit.cpp.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
@@ -167,8 +168,8 @@ def FoldBiasIntoInit : Pass<"attn-fold-bias-into-init", "::mlir::func::FuncOp"> 
 def FuseElementwise : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "fuse chains of elementwise linalg ops into one linalg.generic";
   let description = [{
-    Fuses an elementwise op with the one elementwise op that reads its result, element by element. IR before and after:
-    passes/simplify/FuseElementwise.cpp.
+    Fuses an elementwise op into the reader of its result, if there is only one reader, and if this reader is
+    elementwise too and reads each element once. IR before and after: passes/simplify/FuseElementwise.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect"];
 }
@@ -177,9 +178,9 @@ def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
   let summary = "turn views of the results of linalg ops into views of their operands";
   let description = [{
     A transposition, an expanded or collapsed shape, or a slice of the result of a structured op becomes a change of the
-    loops of this op, and a view of each operand that has these loops. A packed projection becomes one head-major
-    contraction for each part, over its part of the weights. Attention and elementwise ops then read their operands in
-    the order of their own loops. IR before and after: passes/simplify/HoistViews.cpp.
+    loops of this op, and a view of each operand that has these loops. A packed projection becomes one contraction for
+    each part of its weights, with a result that is laid out head by head. Attention and elementwise ops then read their
+    operands in the order of their own loops. IR before and after: passes/simplify/HoistViews.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
@@ -188,13 +189,13 @@ def HoistViews : Pass<"attn-hoist-views", "::mlir::func::FuncOp"> {
 def FoldTransposes : Pass<"attn-fold-transposes", "::mlir::func::FuncOp"> {
   let summary = "fold a linalg.transpose of an operand or output of attn.attention into its indexing map";
   let description = [{
-    A `linalg.transpose` of an operand or of an output of `attn.attention` becomes part of the indexing map. IR before
-    and after: passes/simplify/FoldTransposes.cpp.
+    The transposition of an output folds only if no other op reads the output. IR before and after:
+    passes/simplify/FoldTransposes.cpp.
   }];
 }
 
 def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
-  let summary = "replace tensor.concat by insertions, so that its operands are written in place";
+  let summary = "replace tensor.concat with insertions, so that its operands are written in place";
   let description = [{
     `tensor.concat` becomes insertions into one `tensor.empty`, which bufferization turns into subviews. IR before and
     after: passes/simplify/DecomposeConcat.cpp.
@@ -207,8 +208,8 @@ def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
   let summary = "turn the heads that share the keys of a single query into the queries of an attn.attention";
   let description = [{
     If there is one query, the dimension of query groups (the heads that share keys) and the dimension of queries are
-    swapped in the indexing maps of an attention, unless its mask reads either coordinate. IR before and after:
-    passes/simplify/GroupsToQueries.cpp.
+    swapped in the indexing maps of an attention, unless the mask depends on one of these coordinates. IR before and
+    after: passes/simplify/GroupsToQueries.cpp.
   }];
 }
 
@@ -216,9 +217,9 @@ def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
   let summary = "give every destination-style op and loop an init of its own";
   let description = [{
     An op computes its result in the memory of its init. If several ops share a `linalg.fill`, `linalg.broadcast` or
-    `tensor.empty` as init, each of them gets a clone. Any other init that is an argument or has other uses is copied by
-    a `linalg.copy`; a contraction later starts its sums from the source of the copy. IR before and after:
-    passes/simplify/UnshareInits.cpp.
+    `tensor.empty` as init, each of them gets a clone. A `linalg.copy` copies any other init that is an argument or has
+    other uses; on CPUs, code generation starts the sums of a contraction from the source of the copy. IR before and
+    after: passes/simplify/UnshareInits.cpp.
   }];
 }
 
@@ -238,7 +239,7 @@ def CloneTargets : Pass<"attn-clone-targets", "::mlir::ModuleOp"> {
   let summary = "clone the functions of a module into one nested module for each ISA level";
   let description = [{
     For each target in `attn.targets` of the module, the pass creates a nested module that has this target as
-    `attn.target` and copies of all functions, unless the code would be the same as that for a later target. Only
+    `attn.target` and copies of all functions, unless the code would be the same as the code for a later target. Only
     declarations stay in the outer module. IR before and after: passes/plan/CloneTargets.cpp.
   }];
 }
@@ -256,7 +257,7 @@ def RoundFactors : Pass<"attn-round-factors", "::mlir::func::FuncOp"> {
 }
 
 def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
-  let summary = "replace the query and key of an attn.attention of head size 0 by zeros of head size 1";
+  let summary = "replace the query and key of an attn.attention of head size 0 with zeros of head size 1";
   let description = [{
     Tiling takes slices of query and key, and no slice of a dimension of size 0 is valid. IR before and after:
     passes/plan/PadDepth.cpp.
@@ -278,7 +279,7 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
 }
 
 def JoinHeads : Pass<"attn-join-heads", "::mlir::func::FuncOp"> {
-  let summary = "compute the queries, keys and values of all heads of a phased attention by one product each";
+  let summary = "compute queries, keys and values of a phased attention with one product each for all heads";
   let description = [{
     Applies if the head size is not a multiple of the lanes: the columns of one head then leave lanes empty, but the
     columns of all heads together fill the vectors. IR before and after: passes/plan/JoinHeads.cpp.
@@ -289,7 +290,7 @@ def JoinHeads : Pass<"attn-join-heads", "::mlir::func::FuncOp"> {
 def PlanProducts : Pass<"attn-plan-products", "::mlir::func::FuncOp"> {
   let summary = "write the register block and the rows of a task of every product";
   let description = [{
-    The pass writes the attributes `attn.block` and `attn.task`; a product that has one of them keeps it. IR before and
+    The pass writes the attributes `attn.block` and `attn.task` unless a product already has them. IR before and
     after: passes/plan/PlanProducts.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
@@ -299,7 +300,7 @@ def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
   let summary = "group the ops that compute row by row and share tasks of rows";
   let description = [{
     The ops of a group get the same `attn.task`, which has the number of the group. The weights of a group take at most
-    half of L2. A function that has a group already stays unchanged. IR before and after: passes/plan/GroupRows.cpp.
+    half of L2. A function that already has a group stays unchanged. IR before and after: passes/plan/GroupRows.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect"];
 }
@@ -317,7 +318,7 @@ def PackOperands : Pass<"attn-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "pack or transpose operands of contractions, so that their rows are contiguous along the output";
   let description = [{
     A weight is packed into panels (`attn.pack`); another operand is transposed (`linalg.transpose`), unless its rows
-    are contiguous already. IR before and after: passes/plan/PackOperands.cpp.
+    are already contiguous. IR before and after: passes/plan/PackOperands.cpp.
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -361,9 +362,9 @@ def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
 def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
   let summary = "tile attn.attention into tasks of few queries and a part of the keys";
   let description = [{
-    Applies to the schedule `decode`. If there are more keys than one part of the plan has, a task computes the state of
-    a query tile over one part of the keys, and tasks of a second `scf.forall` merge the states of the parts in order.
-    IR before and after: passes/schedule/Decode.cpp.
+    Applies to the schedule `decode`. If there are more keys than `part` of the plan, a task computes the state of a
+    query tile over one part of the keys, and tasks of a second `scf.forall` merge the states of the parts in order. IR
+    before and after: passes/schedule/Decode.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
@@ -409,7 +410,8 @@ def TileKeys : Pass<"attn-tile-keys", "::mlir::func::FuncOp"> {
   let summary = "lower the attn.attention of a query tile to loops of attn.online_step over keys";
   let description = [{
     The loops visit the keys that `attn.key_range` gives for the tile: keys before the full range, whole tiles of keys
-    in the full range, where every pair is kept, and keys after it. IR before and after: passes/tile/TileKeys.cpp.
+    in the full range, where every pair is kept, and keys after the full range. IR before and after:
+    passes/tile/TileKeys.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
@@ -417,10 +419,10 @@ def TileKeys : Pass<"attn-tile-keys", "::mlir::func::FuncOp"> {
 }
 
 def ExpandKeyRange : Pass<"attn-expand-key-range"> {
-  let summary = "replace attn.key_range by affine and arith ops that compute the key ranges of query tiles";
+  let summary = "replace attn.key_range with affine and arith ops that compute the key ranges of query tiles";
   let description = [{
-    Replaces every `attn.key_range` by affine functions of its operands, which follow from the sets of its mask.
-    Bounds that depend on no operand become constants.
+    The results of every `attn.key_range` become affine functions of its operands, which follow from the sets of its
+    mask. Bounds that depend on no operand become constants.
 
     ```mlir
     %r:4 = attn.key_range rows(%q, %rows) keys(%n) step 128 mask(#attn.causal)
@@ -496,7 +498,7 @@ def KeepUnitDims : Pass<"attn-keep-unit-dims", "::mlir::func::FuncOp"> {
 }
 
 def LowerCopies : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
-  let summary = "replace memref.copy by linalg.copy";
+  let summary = "replace memref.copy with linalg.copy";
   let description = [{
     LLVM lowers `memref.copy` to a library call, which compiled code must not make; a linalg op becomes a loop. IR
     before and after: passes/bufferize/LowerCopies.cpp.
@@ -505,7 +507,7 @@ def LowerCopies : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
 }
 
 def PlanWorkspace : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
-  let summary = "replace each memref.alloc by a slice of a planned workspace";
+  let summary = "replace each memref.alloc with a slice of a planned workspace";
   let description = [{
     Temporaries of the call become slices of the workspace argument; temporaries of a task become slices of the
     workspace of its worker. A function `<name>.workspace` computes the sizes of both workspaces from the symbols. IR

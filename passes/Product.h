@@ -31,17 +31,18 @@ mlir::linalg::LinalgOp createProduct(mlir::OpBuilder &builder, mlir::Location lo
                                      mlir::Value b, mlir::Value out,
                                      llvm::ArrayRef<mlir::AffineMap> maps);
 
-/// Like createProduct(), but elements of `a` that are 0 contribute nothing, whatever `b` holds there: 0 * NaN would be
-/// NaN. The op has the attribute `attn.skips_zeros`.
+/// Like createProduct(), but adds no product whose factor from `a` is 0, because 0 * NaN would be NaN. The op has the
+/// attribute `attn.skips_zeros`.
 mlir::linalg::LinalgOp createGuardedProduct(mlir::OpBuilder &builder, mlir::Location loc,
                                             mlir::Value a, mlir::Value b, mlir::Value out,
                                             llvm::ArrayRef<mlir::AffineMap> maps);
 
-/// The number of elements in a group of `attn.pack`: if the sum runs over two loops and the inner one is innermost in
-/// both inputs, the size of the inner loop; otherwise 1.
+/// The number of elements in each group if `attn.pack` has put the inputs into groups, and 1 otherwise. Inputs are in
+/// groups if the sum runs over two loops and the inner loop is the last dimension of both inputs; its size is the
+/// number of elements.
 int64_t getGroup(mlir::linalg::LinalgOp product);
 
-/// Whether `op` is a guarded product.
+/// Whether `op` is a product that createGuardedProduct() describes.
 bool skipsZeros(mlir::Operation *op);
 
 } // namespace attn

@@ -72,8 +72,8 @@ static SmallVector<ReassociationIndices> getGroups(Operation *reshape) {
   return cast<tensor::CollapseShapeOp>(reshape).getReassociationIndices();
 }
 
-/// For each of `rows`, the dimension that it becomes on the other side of the reshape, which has fewer dimensions or,
-/// if `toFewer` is false, more. None if the reshape splits or merges the dimension.
+/// For each of `rows`, the number of this dimension on the other side of the reshape. The other side has fewer
+/// dimensions if `toFewer` is true, and more if not. None if the reshape splits or merges a dimension of `rows`.
 static std::optional<Rows> renumber(Operation *reshape, ArrayRef<int64_t> rows, bool toFewer) {
   SmallVector<ReassociationIndices> groups = getGroups(reshape);
   Rows renumbered;

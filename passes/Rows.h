@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Rows are independent of each other: each row of a result needs one row of some operands and the whole of the other
-// operands, as in a product with weights, a normalisation or an activation. Ops that agree on what a row is can be
-// computed in the same tasks, each of which computes some rows.
+// Rows are independent of each other: each row of a result depends on one row of some operands and on all elements of
+// the other operands, as in a product with weights, a normalisation or an activation. If ops have the same rows, tasks
+// can each compute some rows of all these ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using Rows = llvm::SmallVector<int64_t, 2>;
 bool canShareRows(mlir::linalg::LinalgOp op);
 
 /// The loops over rows: for a product, the loops of the left operand that the right operand lacks; for a reduction, all
-/// parallel loops. None for an elementwise op, because its rows are those of the ops that it reads or that read it.
+/// parallel loops. None for an elementwise op, because the ops before or after it determine its rows.
 std::optional<Rows> findRowLoops(mlir::linalg::LinalgOp op);
 
 /// The dimensions of an operand, read through `map`, that `loops` run over; none if the operand lacks one of the loops.

@@ -1,4 +1,4 @@
-//===- CopyInserted.cpp - copies of inserted values that need them -----------===//
+//===- CopyInserted.cpp - copies of values that are inserted ---------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,13 +12,13 @@
 // that no op computes for this insertion alone: an argument, a view, a value with other uses, the result of another
 // insertion, or a value that is computed before the destination of the insertion exists. The copy is then the op that
 // computes the value. Insertions move up, right after their operands, so that the destination of the next insertion
-// exists before its source is computed. An insertion that puts back a part which a loop or a task has filled stays
-// unchanged, because loops and tasks compute in place. Insertions into a tensor that is read elsewhere too, such as an
-// in-out argument, do not move, and their source is copied.
+// exists before its source is computed. If a loop or a task has filled a part of a tensor, and an insertion puts this
+// part back, the insertion stays unchanged, because loops and tasks compute in place. Insertions into a tensor that
+// other ops read, such as an in-out argument, do not move, and their source is copied.
 //
 // A slice whose dimensions are collapsed is copied too, unless these dimensions are contiguous in memory.
 //
-// The pass runs here because no later pass moves a view between a copy and its insertion.
+// The pass runs in this stage because no later pass moves a view between a copy and its insertion.
 // Test: test/passes/bufferize/copy-inserted.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -44,7 +44,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether an op computes `value` for its only use, after `place`, the destination of the insertion, exists.
+/// Whether an op after `place`, the destination of the insertion, computes `value` for the insertion alone.
 static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
   Operation *op = value.getDefiningOp();
   return op && value.hasOneUse() &&
@@ -52,8 +52,8 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
          !isa<tensor::InsertSliceOp>(op) && dominance.properlyDominates(place, op);
 }
 
-/// Whether other ops read the tensor `place`. A value that is inserted into it must then not be written before the
-/// insertion.
+/// Whether other ops read the tensor `place`. If they do, a value that is inserted into `place` must not be written
+/// before the insertion.
 static bool isShared(Value place) {
   while (place.hasOneUse()) {
     Operation *view = place.getDefiningOp();
@@ -64,7 +64,7 @@ static bool isShared(Value place) {
   return true;
 }
 
-/// Moves `op` to right after the last of its operands, within its block.
+/// Moves `op` up within its block, to the place right after the last of its operands.
 static void moveUp(Operation *op) {
   Operation *last = nullptr;
   for (Value operand : op->getOperands()) {
@@ -110,7 +110,7 @@ static MemRefType bufferOf(Value tensor) {
 namespace {
 struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
   void runOnOperation() override {
-    // A value that fills all of an empty tensor, to gain unit dimensions, is inserted directly in place of that tensor.
+    // If a value fills all of an empty tensor only to get unit dimensions, insert the value instead of that tensor.
     getOperation().walk([](tensor::InsertSliceOp insert) {
       auto inner = insert.getSource().getDefiningOp<tensor::InsertSliceOp>();
       if (!inner || !inner->hasOneUse() || !isAllOfEmpty(inner, inner.getDest()) ||

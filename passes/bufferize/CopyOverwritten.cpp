@@ -15,8 +15,8 @@
 // The result of an in-out argument lies in the memory of the argument. If ops compute the result from the argument in
 // place, as above, the pass copies the old elements that are read later, before an op overwrites them. If the result is
 // computed in an empty tensor, it is computed in the argument instead. If it is computed elsewhere, it is copied to the
-// argument at the end. Bufferization then has nothing to copy. The pass runs here because the order of reads and writes
-// is fixed now.
+// argument at the end. Bufferization then has nothing to copy. The pass runs in this stage because later passes keep
+// the order of reads and writes.
 // Test: test/passes/bufferize/copy-overwritten.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -40,8 +40,8 @@ static bool isReshape(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(op);
 }
 
-/// Replaces `value` by a copy in the ops that read it during or after `writer`. `inPlace` is the use that continues in
-/// the memory of `value`.
+/// Replaces `value` with a copy in all ops that read it and do not precede `writer`. The use `inPlace`, through which
+/// the memory of `value` is overwritten, stays unchanged.
 static void copyReadAfter(Value value, Operation *writer, OpOperand *inPlace) {
   Block *block = writer->getBlock();
   SmallVector<OpOperand *> late;
@@ -73,7 +73,8 @@ static tensor::EmptyOp emptyOf(Value value) {
   return value.getDefiningOp<tensor::EmptyOp>();
 }
 
-/// Puts `result`, which is computed elsewhere, into the memory of `argument`. Returns the uses that write there.
+/// Puts `result`, which is computed elsewhere, into the memory of `argument`. Returns the uses that write to this
+/// memory.
 static SmallVector<OpOperand *> writeAtEnd(BlockArgument argument, OpOperand &result) {
   tensor::EmptyOp empty = emptyOf(result.get());
   if (empty && empty->hasOneUse() && empty.getType() == argument.getType()) {

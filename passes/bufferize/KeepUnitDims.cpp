@@ -1,4 +1,4 @@
-//===- KeepUnitDims.cpp - views say which dimensions of size 1 they keep ---===//
+//===- KeepUnitDims.cpp - unambiguous views of dimensions of size 1 --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,11 +10,11 @@
 //   %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %part
 //   %0 = memref.reinterpret_cast %part to offset: [%offset], sizes: [1, 2], strides: [%strides#0, %strides#1]
 //
-// A view that drops some of its dimensions of size 1 and keeps others does not say which of them it drops.
+// If a view drops some dimensions of size 1 and keeps others, the op does not state which dimensions it drops.
 // Bufferization derives the type of the view from the sizes of the tensor. Later passes of LLVM 22 derive the dropped
-// dimensions from the strides of that type: if the strides are dynamic, these passes may choose other dimensions, and
-// the view then reads wrong elements; if a step of the view is not 1, they crash. In the second form, nothing has to be
-// derived. Views that drop every dimension of size 1 are unambiguous and stay.
+// dimensions from the strides of this type. If the strides are dynamic, these passes may choose other dimensions, and
+// the view then reads wrong elements; if a stride of the view is not 1, they crash. In the second form, passes need not
+// derive dropped dimensions. Views that drop every dimension of size 1 are unambiguous and stay.
 // Test: test/passes/bufferize/keep-unit-dims.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -42,7 +42,7 @@ struct KeepUnitDims : attn::impl::KeepUnitDimsBase<KeepUnitDims> {
                                              view.getMixedSizes(), view.getMixedStrides());
       if (type.getRank() == partType.getRank() || !llvm::is_contained(type.getShape(), 1))
         return;
-      // Bufferization chooses the dropped dimensions in the same way.
+      // This function chooses the dropped dimensions as bufferization does.
       auto dropped = computeRankReductionMask(partType.getShape(), type.getShape());
       auto kept = [&](ArrayRef<OpFoldResult> all) {
         SmallVector<OpFoldResult> some;

@@ -6,8 +6,8 @@
 // becomes
 //   linalg.copy ins(%a : memref<8x4xf32>) outs(%b : memref<8x4xf32>)
 //
-// Bufferization inserts memref.copy where a value is overwritten while it is still needed. LLVM has two lowerings for
-// it, and both call library functions, which compiled code must not call. A linalg op becomes a loop.
+// Bufferization inserts memref.copy where a value is overwritten while it is still needed. MLIR has two lowerings of
+// memref.copy, and both call library functions, which compiled code must not call. A linalg op becomes a loop.
 // Test: test/passes/bufferize/lower-copies.mlir
 //
 //===----------------------------------------------------------------------===//

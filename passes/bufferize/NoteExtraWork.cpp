@@ -2,14 +2,13 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// If one of the rules that keep tiling and bufferization free of copies is broken, the code is still correct, but slow.
-// A remark at the source location then reports one of these cases, and the report lists it:
+// Earlier passes bring the graph into a form in which tiling and bufferization need no copies and repeat no work. If
+// the graph does not have this form, the code is correct but slow. A remark at the source location, which the report
+// lists too, then names one of these cases:
 //   * a memref.copy, because CSE merged inits, or because a value is overwritten while it is still needed;
-//   * a buffer that is written and never read, because a producer was left whole beside its fused copy (a tensor.dim
-//     kept it alive);
-//   * a product that is computed in two phases, because a producer with another use is computed again where it was
-//     fused;
-//   * a product that its innermost loop repeats unchanged, because a producer was fused one loop too deep;
+//   * a buffer that is written and never read, because a tensor.dim kept a whole producer alive beside its fused copy;
+//   * a product that is computed in two phases, because it was fused into the second phase and also has another use;
+//   * a product that its innermost loop repeats unchanged, because the product was fused one loop too deep;
 //   * an elementwise op that adds a broadcast bias to a product that starts from zero, because the bias did not become
 //     the init of the product. A product with other uses cannot start from the bias, so it is not reported.
 //
@@ -44,7 +43,7 @@ static Value rootOf(Value value) {
   return value;
 }
 
-/// Calls `visit` for each use of a buffer, also through any chain of views.
+/// Calls `visit` for each use of a buffer or of a view of the buffer, through any chain of views.
 static void forEachUse(Value buffer, function_ref<void(OpOperand &)> visit) {
   for (OpOperand &use : buffer.getUses()) {
     if (auto view = dyn_cast<ViewLikeOpInterface>(use.getOwner()))
@@ -58,9 +57,9 @@ static bool writes(OpOperand &use) {
   return mightHaveEffect<MemoryEffects::Write>(use.getOwner(), use.get());
 }
 
-/// True if `use` is a reason for the buffer to exist. An op that reads its own output only in order to add to it is no
-/// such reason. An op with several outputs, such as the state of an online softmax, may exist for any of them, so each
-/// of its outputs counts as read.
+/// True if `use` counts as a read of the buffer. An op that reads its output only to add to it does not count. An op
+/// with several outputs, such as attn.online_step, may be needed for one of its outputs alone, so each output counts as
+/// read.
 static bool reads(OpOperand &use) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
   if (dps && dps.isDpsInit(&use))
@@ -108,8 +107,8 @@ static bool areDisjoint(Value a, Value b) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// True if `a` and `b` compute the same product of the user's source, or parts of it that may overlap. Parts of a
-/// packed projection share their location, but read different parts of the weights.
+/// True if `a` and `b` compute the same product of the user's source, or parts of this product that may overlap. Parts
+/// of a packed projection share their location, but read different parts of the weights.
 static bool areSameProduct(linalg::LinalgOp a, linalg::LinalgOp b) {
   return a.getLoc() == b.getLoc() &&
          llvm::all_of(llvm::zip_equal(a.getDpsInputs(), b.getDpsInputs()), [](auto inputs) {
@@ -155,7 +154,8 @@ static void noteUnread(memref::AllocOp alloc) {
 }
 
 static void noteRepeated(linalg::LinalgOp op) {
-  // Tasks may repeat a product, for example scores that do not depend on the batch.
+  // Only loops inside tasks are checked. Several tasks may repeat a product, for example of scores that do not depend
+  // on the batch.
   auto loop =
       dyn_cast_or_null<scf::ForOp>(op->getParentOfType<LoopLikeOpInterface>().getOperation());
   if (loop && isProduct(op) &&
@@ -164,8 +164,8 @@ static void noteRepeated(linalg::LinalgOp op) {
         << "extra work: a product that every iteration of its loop repeats";
 }
 
-/// Loops inside a task may compute the same product, for example for full and partial tiles of keys, but tasks of two
-/// phases may not.
+/// Notes products that tasks of two phases both compute. Two loops inside one task may compute the same product, for
+/// example for full and partial tiles of keys.
 static void noteTwoPhases(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> products;
   function.walk([&](linalg::LinalgOp op) {

@@ -15,11 +15,11 @@
 //     ...
 //     bufferization.materialize_in_destination %new in restrict writable %cache
 //
-// Inputs get {bufferization.writable = false}, so that bufferization copies an input instead of writing to it. A
-// tensor.empty in which %y is computed, or a slice of one, becomes a tensor of %out wherever it is used; bufferization
-// then computes directly into the caller's memory, or into parts of it. If a result is a reshape of a computed tensor,
-// the pass reshapes the buffer instead. A result that is an argument, a part of another tensor, or returned twice is
-// copied by an explicit linalg.copy. Test: test/passes/bufferize/out-params.mlir
+// Inputs get {bufferization.writable = false}, so that bufferization copies an input instead of writing to it. If %y is
+// computed in a tensor.empty, or in a slice of a tensor.empty, a tensor of %out replaces this empty tensor; bufferized
+// ops then compute directly into the caller's memory. If a result is a reshape of a computed tensor, the pass reshapes
+// the buffer instead. A linalg.copy copies a result that is an argument, a part of another tensor, or returned twice.
+// Test: test/passes/bufferize/out-params.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ static bool isComputedHere(Value value) {
          isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
 
-/// Replaces an insertion that fills all of an empty tensor by the inserted value, which saves a copy.
+/// Replaces an insertion that fills all of an empty tensor with the inserted value. This saves a copy.
 static void foldWholeInsertions(func::FuncOp function) {
   function.walk([](tensor::InsertSliceOp insert) {
     auto empty = insert.getDest().getDefiningOp<tensor::EmptyOp>();
@@ -54,7 +54,7 @@ static void foldWholeInsertions(func::FuncOp function) {
   });
 }
 
-/// Replaces a slice of an empty tensor by a separate empty tensor. The elements of both are undefined.
+/// Replaces a slice of an empty tensor with a separate empty tensor.
 static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
   OpBuilder builder(slice);
   llvm::SmallBitVector dropped = slice.getDroppedDims();
@@ -170,7 +170,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
 
   void store(OpBuilder &builder, Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &stored) {
     Location loc = value.getLoc();
-    // The buffer comes before the computation, which can then start from it.
+    // Reshape the buffer before the computation, so that the computation can write to it.
     OpBuilder entry = OpBuilder::atBlockBegin(builder.getBlock());
     Value computed = value, destination = buffer;
     while (true) {
@@ -193,7 +193,7 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       computed = copyOf(builder, loc, computed);
     if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
       // Insert before the root and not at `entry`: in a function that only returns, `entry` points behind the copy, and
-      // the root may be that of the copy.
+      // the root may be the empty tensor of the copy.
       entry.setInsertionPoint(root);
       auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination,
                                                       /*restrict=*/true,

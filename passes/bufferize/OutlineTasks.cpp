@@ -81,7 +81,7 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
       total = arith::MulIOp::create(builder, loc, total, counts.back());
     }
 
-    // Collect the values that the task reads from outside: constants are cloned, the others become arguments.
+    // Collect the values that the task reads from outside. Constants are cloned, and other values become arguments.
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(forall.getRegion(), used);
     for (ArrayRef<Value> values : {ArrayRef(lower), ArrayRef(step), ArrayRef(counts)})

@@ -1,4 +1,4 @@
-//===- PlanWorkspace.cpp - every temporary a slice of a planned workspace --===//
+//===- PlanWorkspace.cpp - temporaries become slices of a workspace --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,10 +12,11 @@
 //     scf.forall (%h) in (12) { %k = memref.view %scratch[0][%n] ... }
 //   func.func @forward.workspace(%n: index) -> (index, index)    3072 n per call, 256 n per worker
 //
-// Temporaries of a task do not overlap, and their memory is not reused: attn-separate-scratch tells LLVM so. A size
-// inside loops is replaced by an upper bound without loop variables. The numbers of bytes are sums of products of the
-// function's symbols, so the caller can compute them before the call; beyond 64 bits the result is 2^64 - 1.
-// Temporaries of @forward.pack become additional packed buffers, because this function runs without a workspace.
+// Temporaries of a task do not overlap, and their memory is not reused, which attn-separate-scratch tells LLVM. A size
+// that depends on loop variables is replaced with an upper bound that does not. The numbers of bytes are sums of
+// products of the function's symbols, so the caller can compute them before the call; a number beyond 64 bits becomes
+// 2^64 - 1. Temporaries of @forward.pack become additional packed buffers, because this function runs without a
+// workspace.
 // Test: test/passes/bufferize/plan-workspace.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -80,7 +81,7 @@ public:
     return names.size() - 1;
   }
 
-  /// Emits the value of a symbol; `valueOfSize` gives the values of symbols that are sizes.
+  /// Emits the value of a symbol; `valueOfSize` returns the values of symbols that are sizes.
   Value build(OpBuilder &builder, Location loc, unsigned symbol,
               function_ref<Value(unsigned)> valueOfSize) const {
     if (symbol < numSizes)
@@ -135,8 +136,8 @@ private:
 
 } // namespace
 
-/// An upper bound of an expression, from the upper bounds of its operands. The operands of products must not be
-/// negative.
+/// An upper bound of an expression, from the upper bounds that `leaf` returns for its dimensions and symbols. The
+/// operands of products must not be negative.
 static std::optional<Polynomial>
 toPolynomial(AffineExpr expr, Symbols &symbols,
              function_ref<std::optional<Polynomial>(AffineExpr)> leaf) {
@@ -145,7 +146,7 @@ toPolynomial(AffineExpr expr, Symbols &symbols,
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
     return leaf(expr);
-  // An upper bound of a + c with a negative c is that of a.
+  // If c is negative, an upper bound of a is also an upper bound of a + c.
   auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
   std::optional<Polynomial> lhs = toPolynomial(binary.getLHS(), symbols, leaf);
   if (!lhs)
@@ -178,7 +179,7 @@ toPolynomial(AffineExpr expr, Symbols &symbols,
 
 static std::optional<Polynomial> boundOf(Value size, Symbols &symbols);
 
-/// Whether nonlinear arithmetic computes `value`, which bounds of linear expressions cannot look through.
+/// Whether nonlinear arithmetic computes `value`. ValueBoundsConstraintSet finds no bounds of this arithmetic.
 static bool isNonlinear(Value value) {
   if (auto product = value.getDefiningOp<arith::MulIOp>())
     return !getConstantIntValue(product.getLhs()) && !getConstantIntValue(product.getRhs());
@@ -188,7 +189,7 @@ static bool isNonlinear(Value value) {
       value.getDefiningOp());
 }
 
-/// Whether the ops that compute `value` show that it is not negative. Divisions are taken to be divisions of sizes.
+/// Whether the ops that compute `value` show that it is not negative. Divisions are assumed to divide sizes.
 static bool isNonNegative(Value value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant >= 0;
@@ -282,8 +283,8 @@ struct PlanWorkspace : attn::impl::PlanWorkspaceBase<PlanWorkspace> {
     Value scratch = add(builder.getDictionaryAttr(
         builder.getNamedAttr(AttnDialect::kScratchAttr, builder.getUnitAttr())));
 
-    // Temporaries of the call are placed one after the other. A worker runs tasks of one forall at a
-    // time, so foralls share its workspace.
+    // Place the temporaries of the call one after the other. A worker runs tasks of one forall at a time, so all
+    // foralls share the workspace of the worker.
     Polynomial perCall, perWorker;
     llvm::DenseMap<Operation *, Polynomial> ofForall;
     WalkResult result = function.walk([&](memref::AllocOp alloc) {

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A sum of products of symbols, such as 256 * x.0 * x.1 + 1024: the size of a buffer whose dimensions are known only at
-// the call. No coefficient is negative, so a polynomial whose coefficients are at least as great is an upper bound. A
-// coefficient saturates at 2^64 - 1.
+// A polynomial is a sum of products of symbols, such as 256 * x.0 * x.1 + 1024. It is the size of a buffer whose
+// dimensions are known only at the call. Coefficients and symbols are not negative, so greater coefficients give an
+// upper bound. A coefficient saturates at 2^64 - 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +43,8 @@ public:
 
   bool isMultipleOf(uint64_t divisor) const;
 
-  /// Adds the padding that this size needs if buffers are placed one after the other, each at the sum of the padded
-  /// sizes before it, rounded down to a multiple of `alignment`.
+  /// Adds the padding that a buffer of this size needs. Buffers are placed one after the other. Each buffer begins at
+  /// the sum of the padded sizes before it, rounded down to a multiple of `alignment`.
   Polynomial padded(uint64_t alignment) const;
 
   /// A polynomial that is never less than `a` and never less than `b`: each coefficient is the greater of the two.
@@ -60,7 +60,7 @@ public:
                     bool saturates = false) const;
 
 private:
-  /// Sorted symbols of a product -> its coefficient.
+  /// Maps the sorted symbols of each product to its coefficient.
   std::map<llvm::SmallVector<unsigned, 2>, uint64_t> terms;
 };
 

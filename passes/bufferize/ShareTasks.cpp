@@ -8,9 +8,10 @@
 //   attn.parallel_for @f.attend(%x, %w0, %y) ...      attn.parallel_for @f.attend(%y, %w1, %z) ...
 //   func.func private @f.attend(...) { body }
 //
-// The layers of a model differ in their weights, which are arguments of their tasks, so all layers share the compiled
-// tasks. The first of several equal functions stays, with its source locations. MLIR's duplicate-function-elimination
-// is not used because it also merges public functions, and the kernels of different entries must stay separate.
+// Layers of a model often differ only in their weights, which are arguments of their tasks, so these layers share the
+// compiled tasks. The first of several equal functions stays, with its source locations. The pass does not use MLIR's
+// duplicate-function-elimination, because that pass also merges public functions, and entries must stay separate
+// functions.
 // Test: test/passes/bufferize/share-tasks.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 //   * there is no func.call;
 //   * no function returns a buffer, because each result is an out parameter.
 //
-// The pass runs after bufferization and changes nothing. NoteExtraWork.cpp remarks on code that is correct but slow.
+// The pass runs after bufferization and changes nothing. attn-note-extra-work reports code that is correct but slow.
 // Test: test/passes/bufferize/verify-buffers.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,7 @@ using namespace attn;
 static LogicalResult verifyOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](func::CallOp call) {
-        return call.emitError() << "expected calls to be inlined, got one of "
+        return call.emitError() << "expected calls to be inlined, got a call of "
                                 << call.getCalleeAttr();
       })
       .Case([](func::ReturnOp terminator) -> LogicalResult {
@@ -43,7 +43,7 @@ static LogicalResult verifyOp(Operation *op) {
       .Default(success());
 }
 
-/// Checks that ops write only to outputs, in-out arguments and buffers that the function allocates.
+/// Verifies that ops write only to outputs, in-out arguments and buffers that the function allocates.
 static LogicalResult verifyArguments(func::FuncOp function) {
   BufferViewFlowAnalysis flow(function);
   auto isReadOnly = [&](Value value) {

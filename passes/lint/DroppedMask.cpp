@@ -8,8 +8,8 @@
 //
 // PyTorch's masked_fill returns the masked scores; if a program does not assign the result, its mask has no effect. The
 // rule warns about an op on the scores of a softmax if no result of the function depends on the op, and if the op
-// chooses between a score and a constant, or adds another element to a score. The rule does not warn about other
-// dropped ops, nor about a mask that is only an unused argument. Test: test/passes/lint/dropped-mask.mlir
+// chooses between a score and a constant, or adds another element to a score. The rule warns neither about other
+// dropped ops nor about a mask that is only an unused argument. Test: test/passes/lint/dropped-mask.mlir
 //
 //===----------------------------------------------------------------------===//
 

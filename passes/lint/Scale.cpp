@@ -8,7 +8,8 @@
 //
 // The rule warns about these scales only, because any other scale may be intended. The width of the model is the size
 // that the projection of the query or key sums over, or the head size times the number of heads. The rule does not warn
-// about scores multiplied by a root if query or key is normalised, because such scores need the root.
+// about scores multiplied by a root if the query or the key is normalised, because scores of normalised vectors are
+// small.
 // Test: test/passes/lint/scale.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -30,8 +31,8 @@ using namespace attn;
 namespace {
 /// How a query or key is computed.
 struct Projection {
-  SmallVector<int64_t> depths; ///< sizes that its products sum over
-  bool isNormalized = false;   ///< another reduction follows the product
+  SmallVector<int64_t> depths; ///< the sizes that its products sum over
+  bool isNormalized = false;   ///< whether another reduction follows the product
 };
 } // namespace
 
@@ -76,7 +77,7 @@ struct LintScale : attn::impl::LintScaleBase<LintScale> {
       return;
     double scale = op.getScale().convertToDouble();
     auto isScale = [&](double expected) {
-      return std::abs(scale - expected) <= 1e-5 * expected; // a few roundings to f32
+      return std::abs(scale - expected) <= 1e-5 * expected; // allow for roundings to f32
     };
     if (isScale(1 / std::sqrt(headSize)))
       return;

@@ -20,8 +20,8 @@ bool attn::isElementwiseOrView(Operation *op) {
                          tensor::CastOp>(op);
 }
 
-/// Adds the tensors between a product and `value` to `scores`, in the order of computation. Returns whether there is a
-/// product.
+/// If `value` comes from a product, adds to `scores` the result of the product, the tensors between, and `value`, in
+/// the order of computation. Returns whether `value` comes from a product.
 static bool collect(Value value, DenseMap<Value, bool> &visited, SetVector<Value> &scores) {
   auto [it, isNew] = visited.try_emplace(value, false);
   if (!isNew)

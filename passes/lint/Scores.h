@@ -14,11 +14,11 @@
 
 namespace attn {
 
-/// Whether `op` computes tensors element by element or views them.
+/// Whether `op` is an elementwise op or a view.
 bool isElementwiseOrView(mlir::Operation *op);
 
-/// The tensors between a product and the softmax: the result of the product, and the tensors computed from it
-/// elementwise, up to the input of the softmax. Empty if the softmax reads no product.
+/// The scores of a softmax: the result of the product that they come from, and the tensors that elementwise ops and
+/// views compute from this result, up to the input of the softmax. Empty if the input comes from no product.
 llvm::SetVector<mlir::Value> scoresOf(mlir::linalg::SoftmaxOp softmax);
 
 /// The ops that a result of the function depends on.

@@ -6,9 +6,9 @@
 //   %p = linalg.softmax dimension(1) ins(%s)                           // warning: the dimension of queries
 //   %o = linalg.contract (b,q,k), (b,k,e) -> (b,q,e) ins(%p, %v)       // sums over dimension 2
 //
-// The probabilities in the sum for one output then do not add up to 1. The rule does not warn if one of several
-// products sums over the dimension of the softmax: a graph with gradients also has products with the transposed
-// probabilities, which sum over another dimension. Nor does the rule warn if two softmaxes are multiplied with each
+// In this example, the probabilities in the sum for one output do not add up to 1. The rule does not warn if one of
+// several products sums over the dimension of the softmax: a graph with gradients also has products with the transposed
+// probabilities, which sum over another dimension. The rule also does not warn if two softmaxes are multiplied by each
 // other, or if other ops, such as another normalisation, change the probabilities before the product.
 // Test: test/passes/lint/softmax-axis.mlir
 //
@@ -40,7 +40,7 @@ namespace {
 struct LintSoftmaxAxis : attn::impl::LintSoftmaxAxisBase<LintSoftmaxAxis> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    // For each softmax that a product reads: the dimensions that products sum over.
+    // The dimensions that products sum over, for each softmax that a product reads.
     llvm::MapVector<Operation *, SmallVector<int64_t>> sums;
     getOperation().walk([&](linalg::LinalgOp product) {
       if (!isProduct(product))

@@ -12,10 +12,11 @@
 //   return %o
 //
 // The first case is a mistake if there are values to multiply: a product reads the scores instead of the probabilities,
-// or the function returns the probabilities and drops a product, which is the product with the probabilities or the
-// projection of the values. A softmax without such a product belongs to a classifier or a pointer network. The second
-// mistake occurs if the second result of torch.nn.MultiheadAttention, the mean of the probabilities, is not used.
-// Probabilities that the function returns count as used. Test: test/passes/lint/unused-probabilities.mlir
+// or the function returns the probabilities and drops a product, which is the product of probabilities and values or
+// the projection of the values. A softmax without such a product belongs to a classifier or a pointer network. The
+// second case occurs if a program does not use the mean of the probabilities, the second result of
+// torch.nn.MultiheadAttention. Probabilities that the function returns count as used.
+// Test: test/passes/lint/unused-probabilities.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,9 +8,9 @@
 //   func.func @f(%k: tensor<?x64xf32> {attn.dims = ["n", ""]},
 //                %lengths: tensor<2xi32> {attn.bound = "n"}, ...) {
 //
-// The runtime then refuses lengths that are negative or greater than the number of keys. The pass runs here because the
-// next pass separates the signature from the code. Left alone: lengths that are computed, arguments that have a bound,
-// and a number of keys that is not a size of an argument.
+// The runtime then refuses lengths that are negative or greater than the number of keys. The pass runs before
+// attn-clone-targets, which separates the signature from the code. The pass adds no bound if the lengths are computed,
+// if the argument already has a bound, or if the number of keys is not a size of an argument.
 // Test: test/passes/plan/bound-lengths.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -12,9 +12,9 @@
 //     module @"x86-64" attributes {attn.target = #attn.cpu<"x86-64", ...>} { func.func @forward ... }
 //   }
 //
-// The module is cloned here because tile sizes differ between ISA levels. The declarations keep the signature that
-// users see. A target gets no module if its code would be the same as that for a later target of the list.
-// A module without targets is left alone. Test: test/passes/plan/clone-targets.mlir
+// The module is cloned in this stage because tile sizes differ between ISA levels. The declarations keep the signature
+// that users see. A target gets no module if its code would be the same as the code for a later target of the list. A
+// module without targets stays unchanged. Test: test/passes/plan/clone-targets.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -42,14 +42,15 @@ namespace attn {
 
 using namespace attn;
 
-/// The least number of multiply-adds for which a task is worth its cost and its part of a barrier: the work of about
-/// five microseconds.
+/// The least number of multiply-adds of a task, which take about five microseconds: in a smaller task, too large a
+/// share of the time would go to starting the task and waiting at the barrier.
 static constexpr int64_t kLeastWork = 1 << 18;
-/// The least number of rows of a task: with fewer rows, a task would do too little work with each weight that it reads
+/// The least number of rows of a task: with fewer rows, a task would do too little work for each weight that it reads
 /// from L2.
 static constexpr int64_t kLeastRows = 24;
 
-/// The ops that the tasks of an attention compute: the producers of its operands, up to the inputs of products.
+/// The ops that the tasks of attentions compute: the producers of the operands of attentions, up to the inputs of
+/// products.
 static llvm::SmallPtrSet<Operation *, 16> findOpsOfAttentions(func::FuncOp function) {
   llvm::SmallPtrSet<Operation *, 16> found;
   std::function<void(Value)> add = [&](Value value) {
@@ -81,8 +82,9 @@ public:
   ArrayRef<int64_t> getLoops(Operation *op) const { return states.find(op)->second.rows; }
 
 private:
-  /// `depth` is the greatest number of ops, on a path to this op, that read other rows than those that the op before
-  /// them computes. A path between two ops of the same depth has no such op, so all ops on it can be in one group.
+  /// On a path to this op, some ops may read rows other than those that the op before them computes. `depth` is the
+  /// greatest number of such ops on one path. A path between two ops of the same depth has no such op, so all ops on
+  /// that path can be in one group.
   struct State {
     int64_t depth = 0;
     /// The loops of an op that run over rows, or the dimensions of the result of a reshape that hold rows. Empty for
@@ -95,7 +97,7 @@ private:
     auto it = states.find(value.getDefiningOp());
     return it == states.end() ? nullptr : &it->second;
   }
-  /// The dimensions of `value` that hold rows; none if it is no result of an op that computes row by row.
+  /// The dimensions of `value` that hold rows; none if no op that computes row by row computes `value`.
   std::optional<Rows> rowsOf(Value value) const;
 
   llvm::SmallPtrSet<Operation *, 16> excluded;
@@ -223,7 +225,7 @@ static std::optional<int64_t> workPerRow(linalg::LinalgOp op, ArrayRef<int64_t> 
   return work;
 }
 
-/// The rows of a task of `ops`; none if these ops should not be a group.
+/// The number of rows of a task of `ops`; none if these ops should not be a group.
 static std::optional<int64_t> planGroup(int64_t cacheBytes, ArrayRef<linalg::LinalgOp> ops,
                                         const RowFlow &flow) {
   static constexpr int64_t kBytes = 4;

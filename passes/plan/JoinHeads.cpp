@@ -12,10 +12,11 @@
 //   %q = tensor.expand_shape %p [[0], [1], [2, 3]] : tensor<2x?x64xf32> into tensor<2x?x8x8xf32>
 //   attn.attention ins(%q, ...) plan(<phased, q = 16, k = 14>) {(b,h,q,k,d,e)->(b,q,h,d), ...}
 //
-// Vectors run along the columns of one head, so a head size that is no multiple of the lanes leaves some lanes empty:
-// half of the lanes for heads of 8 at 16 lanes. The columns of all heads together fill the lanes. The schedule must be
-// phased; a task of the schedule per-head, for example, computes the keys of one head only. Left alone: head sizes that
-// fill whole vectors, operands with another use, and operands that no such product computes.
+// Vectors run along the columns of one head, so a head size that is not a multiple of the lanes leaves some lanes
+// empty: a head of 8 columns leaves 8 of 16 lanes empty. The columns of all heads together fill the lanes. The schedule
+// must be phased; a task of the schedule per-head, for example, computes the keys of one head only. An attention stays
+// unchanged if its head sizes fill whole vectors, or if an operand has another use or does not come from such a
+// product.
 // Test: test/passes/plan/join-heads.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -17,8 +17,8 @@ namespace attn {
 /// there is none.
 mlir::linalg::LinalgOp findProjection(mlir::Value value);
 
-/// If one product for all heads computes, or can compute, each of query, key and value, returns the number of heads of
-/// keys in such a product; otherwise 1.
+/// Returns the number of heads of keys that one product computes, if such products for all heads compute, or can
+/// compute, query, key and value; otherwise returns 1.
 int64_t countJoinedHeads(AttentionOp op);
 
 } // namespace attn

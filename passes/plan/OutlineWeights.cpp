@@ -11,9 +11,9 @@
 //   func.func @forward.pack(%w: tensor<768x768xf32>) -> tensor<12x768x64xf32> { attn.pack ... }
 //
 // The pass moves an op if its result depends on weights alone and is no larger than its operands. A broadcast stays,
-// because it would replace a small weight by a large one. An op whose result another op overwrites stays too, because
+// because it would replace a small weight with a large one. An op whose result another op overwrites stays too, because
 // every call reads the same packed weights. A weight that is used unchanged is copied, because packed weights are one
-// block of memory. A function without weights is left alone. Test: test/passes/plan/outline-weights.mlir
+// block of memory. A function without weights stays unchanged. Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,7 @@ static bool isElementwise(Operation *op) {
   return linalgOp && linalg::isElementwise(linalgOp);
 }
 
-/// The op that computes the elements of `value`, which may be a view of its result; null for a weight.
+/// The op whose result is `value`, or whose result `value` is a view of; null for a weight.
 static DestinationStyleOpInterface computedBy(Value value) {
   Operation *source = value.getDefiningOp();
   while (source && !isa<DestinationStyleOpInterface>(source) && source->getNumOperands())
@@ -159,8 +159,8 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
     if (weights.empty())
       return;
 
-    // Find the ops to move, and the values that cross from one function to the other: weights, and results of moved
-    // ops, that are used by ops that stay.
+    // Find the ops to move, and the crossing values: the weights and the results of moved ops that ops of this function
+    // still read.
     llvm::SetVector<Operation *> moved;
     SmallVector<Value> crossing;
     auto crosses = [&](Value value) {
@@ -190,7 +190,7 @@ struct OutlineWeights : attn::impl::OutlineWeightsBase<OutlineWeights> {
       if (crosses(op->getResult(0)))
         crossing.push_back(op->getResult(0));
 
-    // @forward.pack: clone the moved ops and what they need.
+    // Create @forward.pack with clones of the moved ops and of the ops that they need.
     Location loc = function.getLoc();
     OpBuilder builder(function);
     builder.setInsertionPointAfter(function);

@@ -12,7 +12,7 @@
 // Every head and every layer that reads the mask then reads at most an eighth of its bytes, for a vector of queries at
 // a time, and skips tiles of keys that the mask hides completely. The pass packs operands that the mask tests, if their
 // innermost dimensions are q and k and the tiles of keys begin at whole words; the score region may read these operands
-// too if they are booleans. Left alone: schedules other than per-head and phased.
+// too if they are booleans. The schedule must be per-head or phased.
 // Test: test/passes/plan/pack-masks.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -12,16 +12,16 @@
 //   %c = tensor.collapse_shape %c3 [[0], [1, 2]]
 //
 // A register block reads rows that are contiguous along the innermost dimension n of the output. The operand that has n
-// is packed if it is a weight, and transposed if it is not. A weight with rows along n, the (k, n) of x @ w, is packed
-// from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k is split into
-// a dimension of groups and a dimension of the elements of a group; packing splits it in the weight, and a view splits
-// it in the other operand:
+// is packed if it is a weight, and transposed if it is not. A weight whose rows run along n, such as w (k, n) in x @ w,
+// is packed from its rows. If the machine has an instruction that adds products in groups, such as pairs of bf16, k is
+// split into a dimension of groups and a dimension of the elements of a group; packing splits it in the weight, and a
+// view splits it in the other operand:
 //
 //   %p = attn.pack group(2) ins(%w) outs(%e : tensor<12x384x64x2xbf16>)
 //   %x3 = tensor.expand_shape %x [[0], [1, 2]] : tensor<?x768xbf16> into tensor<?x384x2xbf16>
 //   %c3 = linalg.contract indexing_maps = [(s, p, j, k, l) -> (s, k, l), (s, p, j, k, l) -> (p, k, j, l), ... -> (s, p, j)]
 //
-// Left alone: operands whose rows are already contiguous along n, and products whose body differs from that of
+// Operands whose rows are already contiguous along n stay unchanged, as do products whose body is not that of
 // linalg.contract.
 // Test: test/passes/plan/pack-operands.mlir
 //
@@ -133,7 +133,7 @@ static SmallVector<unsigned> loopsOf(AffineMap map) {
       map.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
 }
 
-/// Whether `op` is the view that splits an operand of a product into groups. This view does not move over the ops
+/// Whether `op` is the view that splits an operand of a product into groups. This view does not move past the ops
 /// before it.
 static bool isInGroups(Operation *op) {
   return isa<tensor::ExpandShapeOp>(op) && llvm::any_of(op->getUses(), [](OpOperand &use) {
@@ -185,7 +185,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   if (isPacked && needsPanels) {
     SmallVector<unsigned> columnLoops = batch;
     columnLoops.append({n, k});
-    // Packing rounds too, because the function that packs weights has no memory for a result in between.
+    // Packing rounds too, because the function that packs weights has no memory for an intermediate result.
     Value source = transposed(rewriter, loc, beforeRounding(rhs->get()), rhsMap,
                               rowsAreRight ? rowLoops : columnLoops);
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
@@ -284,19 +284,19 @@ struct PackOperands : attn::impl::PackOperandsBase<PackOperands> {
     for (Contraction contraction : contractions)
       packRhs(rewriter, contraction, planner);
 
-    // Carry the split of n through the elementwise ops that produce and consume the output.
+    // Move the split of n past the elementwise ops that compute the init or read the output.
     auto isElementwise = [](Operation *op) {
       auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
       return linalgOp && linalgOp.getNumReductionLoops() == 0;
     };
     RewritePatternSet patterns(&getContext());
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [&](OpOperand *fused) {
-      // A collapsed bias, or slice of one, keeps its shape: expanding the broadcast that reads it would put a reshape
-      // between a product and its init.
+      // A collapsed bias, or a collapsed slice of a bias, keeps its shape: if the broadcast that reads it were
+      // expanded, a reshape would be between a product and its init.
       auto collapse = fused->get().getDefiningOp<tensor::CollapseShapeOp>();
       bool isRead = collapse && !collapse.getSrc().getDefiningOp<DestinationStyleOpInterface>();
-      // Expanding a result that other ops read too would leave them a collapsed view, which would then be expanded in
-      // turn, without end.
+      // If a result that other ops read too were expanded, these ops would read a collapsed view, which the patterns
+      // would expand again, without end.
       bool isShared = isa<tensor::ExpandShapeOp>(fused->getOwner()) && !fused->get().hasOneUse();
       return !isRead && !isShared && !isInGroups(fused->getOwner()) &&
              (isElementwise(fused->getOwner()) || isElementwise(fused->get().getDefiningOp()));

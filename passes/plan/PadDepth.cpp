@@ -7,8 +7,8 @@
 //   %q1 = linalg.fill 0 outs(tensor<2x8x1xf32>)   %k1 = linalg.fill 0 outs(tensor<2x8x1xf32>)
 //   attn.attention ins(%q1, %k1, %v : tensor<2x8x1xf32>, tensor<2x8x1xf32>, tensor<2x8x16xf32>) ...
 //
-// An attention with uniform scores has query and key of head size 0. Tiling takes slices of these,
-// and no slice of a dimension of size 0 is valid. Other attentions are left alone.
+// If an attention captures all its scores, or if they are constant, its query and key have head size 0. Tiling takes
+// slices of query and key, and no slice of a dimension of size 0 is valid. Other attentions stay unchanged.
 // Test: test/passes/plan/pad-depth.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Replaces `operand` by zeros of size 1 along `axis`.
+/// Replaces `operand` with zeros, of size 1 along `axis`.
 static void pad(OpBuilder &builder, OpOperand &operand, int64_t axis) {
   Location loc = operand.getOwner()->getLoc();
   auto type = cast<RankedTensorType>(operand.get().getType());

@@ -9,8 +9,8 @@
 //
 // The planner of the machine chooses the register block, whose vectors run along the innermost dimension of the output,
 // and the part of the product that a task computes. This part is used only if the product gets tasks of its own. The
-// pass changes attributes only, so users can edit its result and resume compilation from it. A product that has one of
-// the attributes keeps it.
+// pass changes attributes only, so users can edit its result and resume compilation from it. It does not change an
+// attribute that a product already has.
 //
 // An attention contains its products until code generation. The attention gets `attn.blocks`, the blocks of the product
 // of queries and keys and of the product of probabilities and values, for the schedule and the tiles of its plan:
@@ -34,7 +34,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Verifies that the depth of `block` divides the number of products of each sum, `whole`. If this number is unknown,
+/// Verifies that the depth of `block` divides `whole`, the number of products of each sum. If this number is unknown,
 /// the depth must be 0.
 static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, BlockAttr block) {
   if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0))
@@ -78,7 +78,7 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
   return products;
 }
 
-/// Verifies that the machine has registers for the block of a product.
+/// Verifies that the machine has enough registers for the block of a product.
 static LogicalResult verifyBlock(Operation *op, const ProductShape &shape, BlockAttr block,
                                  PlannerInterface planner) {
   if (failed(verifyDepth(op, shape.depth, block)))

@@ -96,8 +96,8 @@ AttentionShape AttentionShape::get(AttentionOp op) {
                      !ShapedType::isDynamic(op.getStaticSize(op.getEDim()));
   shape.d = size(op.getDDim());
   shape.e = size(op.getEDim());
-  // If key and value are the same product, this product is computed once, before the attention. A product inside a task
-  // has no reshape between it and the attention; only a phased plan, with a product for all heads, has such a reshape.
+  // If key and value are the same product, this product is computed once, before the attention. No reshape is between a
+  // product inside a task and the attention. A reshape follows a product for all heads, which only a phased plan has.
   bool isPhased = op.getPlan() && op.getPlan()->getSchedule() == Schedule::Phased;
   auto depthOf = [&](Value value) {
     return value.getDefiningOp<linalg::LinalgOp>() || isPhased

@@ -1,8 +1,8 @@
-//===- Planner.h - the plans that a family of machines makes -----*- C++ -*-===//
+//===- Planner.h - the shapes that plans depend on ---------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The shapes that a plan depends on. They do not refer to IR, so tests and benchmarks can list them in tables.
+// The shapes do not refer to ops, so tests and benchmarks can list shapes in tables.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +36,10 @@ struct AttentionShape {
   mlir::Type element;     // of queries, keys and values; if their types differ, that of the scores
   mlir::Type sum;         // the element type of scores and accumulators
   bool hasRegion = false;
-  bool hasCaptures = false; // operands of masks and of the region
+  bool hasCaptures = false; // whether the mask or the region reads captured operands
   bool returnsProbabilities = false;
   MaskInterface mask;
-  unsigned numBatch = 0; // batch coordinates of the mask
+  unsigned numBatch = 0; // number of batch coordinates of the mask
 
   /// Whether one product for all heads may need fewer vectors than one product for each head. Only a phased plan can
   /// have a product for all heads. Products compute columns in vectors of `lanes`.
@@ -49,14 +49,14 @@ struct AttentionShape {
 /// The properties of a product that its plan depends on.
 struct ProductShape {
   static ProductShape get(mlir::linalg::LinalgOp product);
-  /// The number of products of each sum; none if it is known only at the call, or if the sum runs over several
-  /// dimensions, unless they are one dimension that is divided into groups.
+  /// The number of products of each sum. None if this number is known only at the call, or if the sum runs over several
+  /// dimensions other than the two dimensions of a sum in groups.
   static std::optional<int64_t> getDepth(mlir::linalg::LinalgOp product);
 
   int64_t columns;              ///< of the output; kDynamic for an unknown number
   std::optional<int64_t> depth; ///< length of each sum, if known
   bool skipsZeros;              ///< whether the product has attn.skips_zeros
-  int64_t group;                ///< elements along the sum that are side by side in both operands
+  int64_t group;                ///< elements of the sum that are side by side in both operands
   int64_t rows;                 ///< of the output; kDynamic for an unknown number
   ProductTypes types;
 };

@@ -17,8 +17,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
   }];
   let methods =
       [InterfaceMethod<[{
-        All candidate plans for `shape`, the fastest first; at least one. If `only` is set, all plans have that
-        schedule, and there is none if the target does not support the schedule.
+        All candidate plans for `shape`, the fastest first; there is at least one if `only` is not set. If `only` is
+        set, all plans have this schedule, and there is none if the target does not support the schedule.
       }],
                        "::llvm::SmallVector<::attn::Prediction>", "predictPlans",
                        (ins "const ::attn::AttentionShape &":$shape,
@@ -29,8 +29,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "double", "predictPlan",
                        (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
        InterfaceMethod<[{
-        The plan of a product outside attention, which code generation reads from `attn.block`; null if the product
-        needs no plan.
+        The register block of a product, which code generation reads from `attn.block` or `attn.blocks`; null if the
+        product needs none.
       }],
                        "::mlir::Attribute", "planProduct",
                        (ins "const ::attn::ProductShape &":$shape)>,
@@ -44,7 +44,7 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return ::attn::planRows(shape, block);
       }]>,
        InterfaceMethod<[{
-        Whether the machine has registers for `block`, which a user may have written, in a product of `shape`.
+        Whether the machine has enough registers for `block`, which a user may have written, in a product of `shape`.
       }],
                        "bool", "hasRegisters",
                        (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block), [{}], [{
@@ -80,7 +80,7 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }]>,
        InterfaceMethod<[{
         Whether an attention of f32 is predicted to be faster if its queries, keys and values are rounded to `type`
-        first. If `only` is set, the attention has that schedule.
+        first. If `only` is set, the attention has this schedule.
       }],
                        "bool", "isFasterRounded",
                        (ins "const ::attn::AttentionShape &":$shape, "::mlir::Type":$type,
@@ -89,7 +89,8 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }]>,
        InterfaceMethod<[{
         Whether the code for `graph`, a module before the stage `plan`, is the same for this target as for `other`, a
-        target that needs fewer instructions. A library with code for `other` then needs no code for this target.
+        target that requires fewer features of the machine. A library with code for `other` then needs no code for this
+        target.
       }],
                        "bool", "makesSameCode",
                        (ins "::attn::TargetInterface":$other, "::mlir::ModuleOp":$graph), [{}], [{

@@ -15,7 +15,7 @@
 //
 // The factors of a product are rounded if the machine has an instruction for such factors, and if the group of this
 // instruction divides the length of the sum. The factors of an attention are rounded if the attention is then predicted
-// to be faster, including the time for rounding, or if it has a plan with groups already. With few queries, rounding is
+// to be faster, including the time for rounding, or if it already has a plan with groups. With few queries, rounding is
 // slower, because most of the time is spent on reading keys and values, and rounding reads them once more. A function
 // stays unchanged if no module around it has attn.compute.
 // Test: test/passes/plan/round-factors.mlir

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// True if `value` is a weight of its function, or is computed from weights alone, by pure ops.
+/// Whether `value` is a weight of its function, or pure ops compute it from weights alone.
 bool dependsOnWeightsOnly(mlir::Value value);
 
 } // namespace attn

@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// Computing a formula of more instructions for each pair takes longer than reading its result from memory.
+/// The largest number of instructions of a formula. It takes longer to compute a longer formula for each pair than to
+/// read its result from memory.
 static constexpr unsigned kMaxInstructions = 256;
 
 /// Whether `coordinate` is a coordinate of the region, such a coordinate plus a constant, or a constant.

@@ -18,7 +18,8 @@ Element Element::of(Value tensor) {
   return at({tensor, AffineMap::getMultiDimIdentityMap(rank, tensor.getContext())});
 }
 
-/// If `access` reads a slice with static offsets: the access to the source of the slice.
+/// If `access` reads a slice with static offsets and unit strides, returns the access to the source of the slice;
+/// otherwise none.
 static std::optional<Access> readThroughSlice(Access access) {
   auto slice = access.tensor.getDefiningOp<tensor::ExtractSliceOp>();
   if (!slice || !slice.hasUnitStride() || ShapedType::isDynamicShape(slice.getStaticOffsets()))

@@ -21,7 +21,7 @@ public:
   /// The element of `access.tensor` at `access.map`. Looks through reshapes that add or drop unit dimensions.
   static Element at(Access access);
 
-  /// The element of `tensor` at its own coordinates: coordinate i is dimension i.
+  /// The element of `tensor` whose index in each dimension i is coordinate i.
   static Element of(mlir::Value tensor);
 
   /// The scalar op that computes the element, or null.
@@ -34,8 +34,8 @@ public:
     return operand;
   }
 
-  /// If the op is a linalg.index: the coordinate that it returns, as an expression of the dimensions of the map at
-  /// which the element was read; else null.
+  /// The coordinate that the op returns if it is a linalg.index, as an expression of the dimensions of the map at which
+  /// the element was read; null for any other op.
   mlir::AffineExpr getCoordinate() const;
 
   /// Where the element is read; the tensor is null if an op computes the element.
@@ -70,8 +70,8 @@ struct RowReduction {
   mlir::Operation *combiner;
 };
 
-/// The reduction whose result `element` reads, if it reads the result at all coordinates of the input except the
-/// reduced one, and the reduction starts from the neutral element of its combiner.
+/// The reduction whose result `element` reads; none if the reduction does not start from the neutral element of its
+/// combiner, or if the result is not read at the coordinates of the input without the reduced coordinate.
 std::optional<RowReduction> matchRowReduction(const Element &element);
 
 } // namespace attn

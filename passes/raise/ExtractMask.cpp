@@ -21,8 +21,8 @@
 // other parts keep. A lower bound of the keys without an upper bound stays as well.
 //
 // A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
-// least float becomes a mask if every row provably keeps a pair: beside the score of this pair, the filled scores get
-// probability 0.
+// lowest float becomes a mask if every row is proved to keep a pair: beside the score of this pair, the filled scores
+// get probability 0.
 // Canonicalization drops a region that only yields its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
@@ -53,7 +53,7 @@ namespace {
 /// A predicate on a scalar.
 struct Test {
   llvm::unique_function<bool(Attribute) const> holds;
-  /// The result depends only on whether the scalar is zero.
+  /// Whether the result depends only on whether the scalar is zero.
   bool isZeroTest;
 };
 
@@ -80,11 +80,11 @@ struct Side {
   AffineExpr expr;
   unsigned width = 0;
   bool readsElement = false;
-  /// No element is large enough for the sum to wrap around.
+  /// Whether no element is large enough for the sum to wrap around.
   bool isExact = true;
 };
 
-/// Splits one condition of a score region into parts that masks state.
+/// Splits one condition of a score region into parts that masks can state.
 class ConditionReader {
 public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
@@ -130,7 +130,7 @@ private:
       int64_t atEnd = 0;
       if (factor != 0 && dim >= numDims)
         return false;
-      // Coordinates start at 0. If the expression falls with a coordinate, its minimum is at the last coordinate.
+      // Coordinates start at 0. If the expression decreases with a coordinate, its minimum is at the last coordinate.
       if (factor < 0 && (!size || llvm::MulOverflow(factor, *size - 1, atEnd)))
         return false;
       if (llvm::AddOverflow(least, atEnd, least))
@@ -158,8 +158,8 @@ private:
     return {[](Attribute attr) { return !isZero(attr); }, true};
   }
 
-  /// The most scalars that one condition may consist of; a scalar counts once for each reader. A larger condition stays
-  /// as it is.
+  /// The largest number of scalars of which a condition may consist; a scalar counts once for each reader. A larger
+  /// condition stays unchanged.
   static constexpr unsigned kMaxScalars = 1024;
 
   AttentionOp op;
@@ -169,7 +169,7 @@ private:
 
 } // namespace
 
-/// The test that `compare` makes of its left operand, if the right one is a constant.
+/// The test that `compare` makes of its left operand, if its right operand is a constant.
 static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(Attribute)> isZero) {
   Attribute right;
   if (!matchPattern(compare->getOperand(1), m_Constant(&right)))
@@ -429,9 +429,9 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
   return success();
 }
 
-/// Captures the number of keys k for which left - right, which contains -k, is at least `gap`. If the sums of the graph
-/// may wrap around, elements must be on the left and the key on the right: the sum computed here then wraps around in
-/// the same cases.
+/// Computes and captures the number of keys k for which left - right, which contains -k, is at least `gap`. If the sums
+/// of the graph may wrap around, elements must be on the left and the key on the right: the sum computed here then
+/// wraps around in the same cases.
 FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side &right,
                                                     int64_t gap) {
   unsigned numDims = op.getKDim() + 1;
@@ -527,7 +527,7 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
 }
 
 namespace {
-/// `op` computes -inf, or a number near the least float, where `condition` is `hides`, and `score` elsewhere.
+/// `op` computes -inf, or a number near the lowest float, where `condition` is `hides`, and `score` elsewhere.
 struct Fill {
   Operation *op;
   Value score, condition;
@@ -557,7 +557,7 @@ static std::optional<Fill> matchFill(Value value) {
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return fillOf(select);
-  // An op that adds the fill or 0.
+  // The op may also add the fill or 0 to the score.
   if (isa<arith::AddFOp>(op))
     for (unsigned i : {0, 1})
       if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
@@ -629,7 +629,8 @@ static bool isWithinBounds(AttentionOp op, Value score) {
 }
 
 namespace {
-/// A condition. `erase` removes it from the attention once the mask states all of it.
+/// A condition that kept pairs satisfy. `erase` removes the condition from the attention; it is called if the mask
+/// states the whole condition.
 struct Condition {
   Kept kept;
   bool isWhole;

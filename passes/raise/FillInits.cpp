@@ -9,8 +9,8 @@
 //   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>)
 //   %s = linalg.contract ... outs(%z : tensor<8x16xf32>)
 //
-// A linalg.generic that yields a scalar becomes a linalg.fill in the same way. Later passes then find a uniform start
-// of a sum in one form only.
+// A linalg.generic that yields a scalar becomes a linalg.fill in the same way. Later passes then need to match only
+// this form of a sum that starts from equal elements.
 // Test: test/passes/raise/fill-inits.mlir
 //
 //===----------------------------------------------------------------------===//

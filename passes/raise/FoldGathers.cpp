@@ -7,9 +7,9 @@
 // becomes
 //   %r = linalg.generic ins(%i, %mask) { ^bb0(%a, %m): %m }
 //
-// Decoders index their masks with tensors of the positions 0, 1, 2, ... If every index of an access provably is the
+// Decoders index their masks with tensors of the positions 0, 1, 2, ... If every index of an access is proved to be the
 // coordinate of a loop that has the size of the indexed dimension, the indexed tensor becomes an ordinary operand. Ops
-// that clamp the index, or that replace a negative index by one counted from the end, then change nothing.
+// that clamp the index, or that count a negative index from the end, then change nothing.
 // Test: test/passes/raise/fold-gathers.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -109,7 +109,7 @@ static std::optional<AffineMap> matchRead(linalg::GenericOp op, tensor::ExtractO
   for (auto [dim, value] : llvm::enumerate(extract.getIndices())) {
     std::optional<unsigned> loop =
         Index{op, extract.getTensor(), static_cast<int64_t>(dim)}.loopOf(value);
-    // The only place along a dimension of size 1 is 0.
+    // The only index in a dimension of size 1 is 0.
     bool isUnit = extract.getTensor().getType().getDimSize(dim) == 1;
     if (!loop && !isUnit)
       return std::nullopt;

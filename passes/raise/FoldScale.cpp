@@ -8,7 +8,7 @@
 //   attn.attention ins(%q, %k, %v) {scale = 0.125}
 //
 // The pass moves factors of the query and of the key, also through views (transpose, reshape, slice); canonicalization
-// moves the factors of the score. Left alone: factors that would take the scale out of the normal range of f32.
+// moves the factors of the score. A factor stays if the scale would not be a normal number of f32.
 // Test: test/passes/raise/fold-scale.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The tensor that `value` is a constant multiple of, element by element, and the factor.
+/// The tensor and the constant factor whose product, element by element, is `value`.
 static std::optional<std::pair<Value, double>> unscaled(Value value) {
   auto op = value.getDefiningOp<linalg::GenericOp>();
   if (!op || op.getNumDpsInputs() != 1 || op->getNumResults() != 1 ||

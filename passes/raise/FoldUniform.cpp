@@ -11,6 +11,7 @@
 // Models compute parts of their masks from positions alone, for example whether a new packed sequence starts at a
 // token; with the positions 0, 1, 2, ..., no new sequence starts. Such a part looks like a mask until this pass
 // computes its elements.
+//
 // The pass computes integers and booleans that depend on no argument, element by element, with MLIR's own folders. A
 // tensor whose elements differ stays a formula of positions, from which attn-extract-mask makes masks. A reduction is
 // folded if no element changes its initial value.
@@ -42,7 +43,8 @@ public:
   /// The element of `tensor` at an index that is in bounds.
   Attribute at(Value tensor, ArrayRef<int64_t> index);
 
-  /// The most elements that are computed, and the longest chain of ops; they bound the compile time.
+  /// The largest number of elements that are computed, and the longest chain of ops. These limits bound the compile
+  /// time.
   static constexpr int64_t kMaxSteps = 1 << 20;
   static constexpr unsigned kMaxDepth = 64;
 
@@ -128,8 +130,8 @@ Attribute Evaluator::compute(Operation *op, ArrayRef<int64_t> index) {
   return {};
 }
 
-/// The element that `op` computes at `index`. Of an operand of a reduction, the elements are known only if they are all
-/// the same.
+/// The element that `op` computes at `index`. If `op` is a reduction, the elements of an operand are known only if they
+/// are all equal.
 Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 || !out.isProjectedPermutation())

@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// Strips `not` ops from `element`: xor with true, and comparison of a boolean with false. Returns whether their number
-/// is odd.
+/// Strips `not` ops from `element`: xor with true, and comparison of a boolean with false. Returns whether the number
+/// of these ops is odd.
 static bool takeNegations(Element &element) {
   bool isOdd = false;
   for (; element.getOp() && element.getOp()->getNumOperands() == 2; isOdd = !isOdd) {
@@ -69,7 +69,7 @@ bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   auto bound = dyn_cast_or_null<FloatAttr>(test.getOperand(1).getConstant());
   if (!bound || !bound.getValue().isInfinity() || !bound.getValue().isNegative())
     return false;
-  // The comparison that tests each score, and the comparison that is needed.
+  // The comparison that tests each score, and the comparison with which `condition` holds in empty rows.
   arith::CmpFPredicate tested = compare.getPredicate(), expected = isNegated != isTestNegated
                                                                        ? arith::CmpFPredicate::UNE
                                                                        : arith::CmpFPredicate::OEQ;

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// About half the least float. If all other scores of a row are at most half the greatest float in magnitude, a score
+/// About half the lowest float. If all other scores of a row are at most half the greatest float in magnitude, a score
 /// of at most this number gets probability 0.
 inline constexpr double kGreatestFiniteFill = -0x1p127;
 

@@ -20,8 +20,8 @@
 // the scores hide, the attention has {empty_row = zero}. A column that is concatenated to the scores, and whose
 // probabilities a slice drops, is a sink.
 //
-// Left alone, with a remark at the softmax: a graph that is not proved to have this form, and element types that
-// attention is not compiled for (isAttentionElement).
+// A graph that is not proved to have this form stays unchanged, and so does a graph with element types for which
+// attention is not compiled (isAttentionElement). A remark at the softmax gives the reason.
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -149,11 +149,11 @@ public:
     builder.setInsertionPointToEnd(&block);
   }
 
-  /// Fails with a remark that gives the reason. Fails without a remark if the softmax is no part of an attention, or if
-  /// more scores have to be in memory (getSharedScores()).
+  /// Fails with a remark that gives the reason. Fails without a remark if the softmax is not part of an attention, or
+  /// if more scores have to be in memory (getSharedScores()).
   LogicalResult run();
 
-  /// Scores that another op reads too and that are not in memory.
+  /// Scores that another op reads too and that are not yet in memory.
   const DenseSet<Value> &getSharedScores() const { return sharedScores; }
 
 private:
@@ -193,7 +193,7 @@ private:
   /// The probabilities that multiply the values: the result of the softmax, or of the op that puts 0 into empty rows of
   /// this result, without the column of the sink.
   Value probabilities;
-  /// Null, or one more score for each row, read over the dimensions of the scores.
+  /// The sink, one more score for each row, read at the dimensions of the scores. Its tensor is null without a sink.
   Access sink;
   MLIRContext *context;
   unsigned keyDim, rank;
@@ -209,7 +209,7 @@ private:
   llvm::SmallSetVector<Operation *, 8> scorePath;
 
   EmptyRow emptyRow = EmptyRow::NaN;
-  /// If the last select of the scores hides pairs by a finite constant near the least float instead of -inf: the
+  /// If the last select of the scores hides pairs with a finite constant near the lowest float instead of -inf, the
   /// position of this constant among the operands of the select.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
@@ -219,8 +219,8 @@ private:
   SmallVector<Operation *> transposes, otherUsers;
   Access value; // over the loops of valueProduct
 
-  /// Dimension of the attention for each dimension of the softmax input (then d), and for each loop
-  /// of valueProduct.
+  /// The dimension of the attention for each dimension of the softmax input (then d), and for each loop of
+  /// valueProduct.
   SmallVector<unsigned> ofScores, ofLoops;
   unsigned numDims = 0;
 };
@@ -266,7 +266,7 @@ void Raiser::findSink() {
 ///   select(empty, 0, probabilities)      where all scores of the row are -inf
 ///   select(hidden, 0, probabilities)     where the pair is hidden: the softmax is of select(hidden, -inf, ..)
 ///   probabilities * float(not hidden)
-/// A hidden pair has probability 0 already, except in rows where every pair is hidden. A product with 0 keeps the NaN
+/// A hidden pair already has probability 0, except in rows where every pair is hidden. A product with 0 keeps the NaN
 /// of such a row.
 void Raiser::findProbabilities() {
   if (!probabilities.hasOneUse())
@@ -306,7 +306,7 @@ void Raiser::findProbabilities() {
   emptyRow = isProduct && !finiteFill ? EmptyRow::NaN : EmptyRow::Zero;
 }
 
-/// Replaces the finite number that hides pairs by -inf. The graph sets the probabilities of these pairs to 0, as -inf
+/// Replaces the finite number that hides pairs with -inf. The graph sets the probabilities of these pairs to 0, as -inf
 /// does.
 LogicalResult Raiser::hideFiniteFill(Value score) {
   auto select = score.getDefiningOp<arith::SelectOp>();
@@ -351,7 +351,7 @@ static bool reachesContractionOrReturn(Value value) {
   return false;
 }
 
-/// Finds the one contraction that multiplies the probabilities with values and sums over the softmax dimension.
+/// Finds the one contraction that multiplies the probabilities by values and sums over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
   // The probabilities and their transposed copies; each map takes coordinates of the copy to those of the
@@ -430,10 +430,10 @@ LogicalResult Raiser::moveValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `element` of the scores is computed from. For each of several products,
-/// counts the coordinates that the operands vary with, and compares the operands with fewer coordinates: the product
-/// with the most is taken. In a projection of a tensor of pairs, one operand varies with all coordinates and the other
-/// with few. The other products are computed in memory and captured.
+/// Finds the product of query and key that `element` of the scores is computed from. If there are several products,
+/// counts the coordinates with which each operand varies, and takes the product whose smaller count is greatest. In a
+/// projection of a tensor of pairs, this count is small, because one operand varies with all coordinates and the other
+/// operand with few. The remaining products are computed in memory and captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)
@@ -608,8 +608,8 @@ LogicalResult Raiser::chooseDims() {
                          << AffineMapAttr::get(value.map);
   unsigned e = ofValueOnly.pop_back_val();
   llvm::erase(batch, e);
-  // Without a product, computing the probabilities again costs nothing, so values may have batch dimensions of
-  // their own.
+  // Without a product, it costs little to compute the probabilities again, so values may have batch dimensions of their
+  // own.
   if (!ofValueOnly.empty() && (product || !otherUsers.empty()))
     return leftUnfused() << "values whose batch dimensions are those of the probabilities, got "
                          << ofValueOnly.size() << " more";
@@ -708,7 +708,8 @@ LogicalResult Raiser::run() {
     return leftUnfused() << "scores of type f32, got " << element;
   if (linalg::LinalgOp rounding = findRounding(probabilities))
     probabilities = rounding->getResult(0);
-  findProbabilities(); // before findSink: the score of the sink counts in the test for empty rows
+  // The score of the sink counts in the test for empty rows, so findProbabilities() precedes findSink().
+  findProbabilities();
   findSink();
   if (failed(findValueProduct()))
     return failure();

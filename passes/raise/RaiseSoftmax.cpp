@@ -1,4 +1,4 @@
-//===- RaiseSoftmax.cpp - a softmax that the graph spells out --------------===//
+//===- RaiseSoftmax.cpp - the ops of a softmax become linalg.softmax -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -12,8 +12,8 @@
 //
 // The softmax of s - m, the scores minus their maximum, becomes the softmax of s, which subtracts the maximum anyway.
 //
-// The elementwise steps may be one op or several. A sum of exponentials that are not shifted by their maximum stays
-// as it is: it overflows where a softmax does not.
+// The elementwise steps may be one op or several. If the maximum is not subtracted from the scores, the ops stay
+// unchanged, because their exponentials may overflow where those of a softmax do not.
 // Test: test/passes/raise/raise-softmax.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -43,14 +43,14 @@ struct Softmax {
 };
 } // namespace
 
-/// The reduction of `element` by an `OpTy`.
+/// The reduction whose result `element` reads, if its combiner is an `OpTy`; otherwise none.
 template <typename OpTy>
 static std::optional<RowReduction> matchReductionBy(const Element &element) {
   std::optional<RowReduction> reduction = matchRowReduction(element);
   return reduction && isa<OpTy>(reduction->combiner) ? reduction : std::nullopt;
 }
 
-/// If `shifted` is s - max(s), the scores s and the dimension of the maximum.
+/// If `shifted` is s - max(s), returns the scores s and the dimension of the maximum; otherwise none.
 static std::optional<Softmax> matchShift(const Element &shifted) {
   if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
     return std::nullopt;
@@ -60,7 +60,7 @@ static std::optional<Softmax> matchShift(const Element &shifted) {
   return Softmax{max->input, max->dim};
 }
 
-/// The softmax that `value` computes: exp(s - max(s)) / sum(exp(s - max(s))).
+/// If `value` is exp(s - max(s)) / sum(exp(s - max(s))), returns this softmax; otherwise none.
 static std::optional<Softmax> matchSoftmax(Value value) {
   Element quotient = Element::of(value);
   if (!isa_and_nonnull<arith::DivFOp>(quotient.getOp()))

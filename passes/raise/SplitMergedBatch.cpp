@@ -11,11 +11,11 @@
 //
 // Models written by hand and the decompositions of PyTorch use products that take one batch dimension. A reshape that
 // splits the batch dimension of scores moves to the operands of their product. A reshape that merges batch dimensions
-// of the softmax's result moves behind the product with the values. Both kinds of reshapes also move over the softmax
-// and over the elementwise ops before and after it; where a split and a merge meet, they cancel out. Reshapes of rows
-// and columns stay. A batch that is merged before the first product and split after the last product stays merged.
-// Reshapes that add or drop a dimension of size 1 move too if the softmax has this dimension: a single head is then a
-// dimension of the batch.
+// of the softmax's result moves behind the product with the values. Both kinds of reshapes also move past the softmax
+// and the elementwise ops around it. Where a split and a merge meet, they cancel out. Reshapes of rows and columns
+// stay. A batch that is merged before the first product and split after the last product stays merged. Reshapes that
+// add or drop a dimension of size 1 move too if the softmax has this dimension: a single head is then a dimension of
+// the batch.
 // Test: test/passes/raise/split-merged-batch.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,7 +38,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Whether `op` is a matrix product, and `dims` of the operand or result at `map` are batch dimensions.
+/// Whether `op` is a matrix product, and `dims` are batch dimensions of the operand or result with indexing map `map`.
 static bool areBatchDims(linalg::LinalgOp op, AffineMap map, ArrayRef<unsigned> dims) {
   FailureOr<linalg::ContractionDimensions> contraction = linalg::inferContractionDims(op);
   return succeeded(contraction) && llvm::all_of(dims, [&](unsigned dim) {
@@ -100,8 +100,8 @@ static SmallVector<unsigned> findMergedDims(Value longer, ArrayRef<Reassociation
   return merged;
 }
 
-/// Whether `reshape` moves over `op`. The result of `reshape` is an operand of `op`, or `reshape` reads the result of
-/// `op`; `map` is the indexing map of that operand or result.
+/// Whether `reshape` moves to the other side of `op`. Either the result of `reshape` is an operand of `op`, or
+/// `reshape` reads the result of `op`; `map` is the indexing map of this operand or result.
 template <typename ReshapeOp>
 static bool movesOver(ReshapeOp reshape, linalg::LinalgOp op, AffineMap map) {
   constexpr bool isInFront = std::is_same_v<ReshapeOp, tensor::CollapseShapeOp>;
@@ -153,7 +153,8 @@ static SmallVector<ReassociationIndices> groupUnitsWithOthers(ArrayRef<int64_t> 
 }
 
 namespace {
-/// The softmax of a tensor with merged batch dimensions becomes the softmax of the unmerged tensor, then the merge.
+/// The softmax of a tensor with merged batch dimensions becomes the softmax of the unmerged tensor, followed by the
+/// merge.
 struct MoveOverSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -240,7 +241,7 @@ template <typename ReshapeOp> struct SeparateUnits : OpRewritePattern<ReshapeOp>
 /// count of 1 then belongs to the batch and not to the rows. A group that has only dimensions of size 1, and is not the
 /// first, takes no more dimensions, because it is the row of a single query.
 template <typename ReshapeOp> struct GroupUnitsWithBatch : OpRewritePattern<ReshapeOp> {
-  /// The benefit is greater than that of SeparateUnits, because that pattern separates the dimensions of size 1 of each
+  /// The greater benefit lets this pattern run before SeparateUnits, which separates the dimensions of size 1 of each
   /// group.
   GroupUnitsWithBatch(MLIRContext *context) : OpRewritePattern<ReshapeOp>(context, /*benefit=*/2) {}
 
@@ -314,9 +315,10 @@ struct ReadWithoutUnits : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// Replaces a transposition that moves only dimensions of size 1, and has other dimensions, by a reshape that drops the
-/// dimensions of size 1 and a reshape that adds them. The other patterns move and cancel these reshapes. The importer
-/// creates reshapes, not such transpositions; canonicalization composes such a transposition from two others.
+/// If a transposition moves only dimensions of size 1, and has other dimensions, replaces it with a reshape that drops
+/// the dimensions of size 1 and a reshape that adds them. The other patterns move and cancel these reshapes. The
+/// importer creates reshapes instead of such transpositions, but canonicalization may compose one from two
+/// transpositions.
 struct ReshapeForTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -350,7 +352,8 @@ struct SplitMergedBatch : attn::impl::SplitMergedBatchBase<SplitMergedBatch> {
     units.add<GroupUnitsWithBatch<tensor::CollapseShapeOp>,
               GroupUnitsWithBatch<tensor::ExpandShapeOp>, SeparateUnits<tensor::CollapseShapeOp>,
               SeparateUnits<tensor::ExpandShapeOp>, ReadWithoutUnits>(context);
-    // No canonicalization from here on: it would compose the reshapes that these patterns separate.
+    // From here on, reshapes are not canonicalized, because this would compose the reshapes that these patterns
+    // separate.
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, movesOverEnd);
     patterns.add<MoveOverSoftmax>(context);
     tensor::populateFoldTensorEmptyPatterns(patterns);

@@ -13,7 +13,7 @@
 //     attn.online_finish ins(%s#1, %s#2)
 //   }
 //
-// A decoded token has too few queries for a task for each thread, so the keys are divided into parts. The division
+// A decoded token has too few queries to give each thread a task, so the keys are divided into parts. The division
 // depends on the number of keys and `part` only, and the parts are merged in the order of the keys, so results do not
 // depend on the number of threads. If the plan has no part, or if a part has all keys, a task computes the attention
 // over all keys and needs no state.
@@ -39,7 +39,7 @@ namespace attn {
 
 using namespace attn;
 
-/// The outputs of an attention with a state.
+/// The numbers of the outputs of an attention with a state.
 static constexpr unsigned kAcc = 0, kMax = 1, kSum = 2;
 
 namespace {
@@ -89,7 +89,8 @@ private:
 
   /// Creates the loop over parts. Returns the states of all parts: acc, max and sum.
   FailureOr<SmallVector<Value>> createParts();
-  /// Creates the attention of `tile`, a tile of `op`, with a state as its output. Takes the score region of `tile`.
+  /// Creates an attention that computes the state of `tile`, a tile of `op`. Moves the score region of `tile` to this
+  /// attention.
   AttentionOp createState(AttentionOp tile, ValueRange outs);
   /// Creates the loop that merges the states of all parts. Returns the output.
   Value createMerge(ValueRange parts);

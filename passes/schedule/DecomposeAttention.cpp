@@ -9,8 +9,8 @@
 //   %p = linalg.softmax dimension(k) ins(%t) outs(...)
 //   %o = linalg.generic ins(%p, %v) outs(zero)               products of hidden pairs skipped
 //
-// With the schedule unfused, the pass applies before there are tasks. This form is the baseline that every other
-// schedule is measured against, and the form for an attention that no other schedule can handle. With the schedule
+// With the schedule unfused, the pass applies before there are tasks. This form is the baseline with which every other
+// schedule is compared, and the form for an attention that no other schedule can compute. With the schedule
 // whole-scores, the pass applies inside a task, after PerHead.cpp has created tasks of few queries. The scores of these
 // queries stay in the cache, and queries are not transposed into the lanes of vectors, because there are too few
 // queries to fill the lanes.
@@ -121,7 +121,7 @@ private:
     return sums;
   }
 
-  /// Gives the product that computes `sums` the block of this name in the plan of the attention.
+  /// Gives the product that computes `sums` the block `name` from `attn.blocks` of the attention.
   void setBlock(Value sums, StringRef name) {
     auto blocks = op->getAttrOfType<DictionaryAttr>(AttnDialect::kBlocksAttr);
     if (Attribute block = blocks ? blocks.get(name) : Attribute())
@@ -266,7 +266,7 @@ private:
           Value hidden =
               op.getEmptyRow() == EmptyRow::NaN ? args[1] : constant(APFloat::getZero(semantics));
           if (op.getSink() && op.getEmptyRow() != EmptyRow::NaN) {
-            // If the sink is not -inf, the row is not empty: its probabilities are 0, or NaN because of the sink.
+            // If the sink is not -inf, the row is not empty, and its probabilities are 0 or, if the sink is NaN, NaN.
             Value isAbsent = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
                                                    widened(b, args[2]), lowest);
             hidden = arith::SelectOp::create(b, loc, isAbsent, hidden, args[1]);

@@ -15,7 +15,7 @@
 // projection is computed twice, and the keys and values of one head can stay in L2. If no producer of keys or values
 // moves into the tasks, the query tiles have nothing to share and become tasks of their own. If there is a single batch
 // item with a single head, which would be the only task, the query tiles become tasks too, after a phase for keys and
-// values. The schedule whole-scores has the same tasks. An attention with another schedule is left alone.
+// values. The schedule whole-scores has the same tasks. An attention with another schedule stays unchanged.
 // Test: test/passes/schedule/per-head.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -46,8 +46,8 @@ static bool hasFusableProducer(Value value) {
   return result && isa<linalg::LinalgOp>(result.getOwner());
 }
 
-/// The ops that compute both the queries and the keys or values. A projection that they share stays outside the tasks,
-/// because each query tile would compute its part again inside.
+/// The ops on which both the queries and the keys or values depend. Such an op stays outside the loop over query tiles,
+/// because each query tile would compute its part again.
 static llvm::SmallPtrSet<Operation *, 8> findShared(AttentionOp op) {
   auto producersOf = [](Value value) {
     llvm::SetVector<Operation *> producers;

@@ -9,14 +9,14 @@
 //     linalg.contract ... ins(%ob, %wp) outs(...) : 96 x 64 outputs, whole depth
 //
 // The pass visits consumers first, so that a contraction moves into the tasks of the elementwise op that follows it. A
-// contraction never moves into another contraction, because its tiles would be computed again for each panel of that
-// contraction. An elementwise op that reads a sum or a maximum of each row, as the last op of a normalisation does, has
-// tasks of whole rows:
+// contraction never moves into the tasks of a second contraction, because the tasks of each panel of the second
+// contraction would compute the tiles of the first contraction again. An elementwise op that reads a sum or a maximum
+// of each row, as the last op of a normalisation does, has tasks of whole rows:
 //   %sum = linalg.generic {"parallel", "reduction"} ins(%x : tensor<128x768xf32>) ...
 //   %y = linalg.generic ... ins(%x, %sum : tensor<128x768xf32>, tensor<128xf32>)
 // becomes
-//   %y = scf.forall (%i) = (0) to (128) step (16) { the sum of 16 rows, and what reads it }
-// Ops without rows, such as ops on a vector, and ops that are already in a task are left alone.
+//   %y = scf.forall (%i) = (0) to (128) step (16) { the sum of 16 rows, and the op that reads it }
+// Ops without rows, such as ops on a vector, and ops that are already in a task stay unchanged.
 // Test: test/passes/schedule/phases.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -34,14 +34,15 @@ namespace attn {
 
 using namespace attn;
 
-/// The rows of a task of an op without a product: enough work to be worth the cost of a task.
+/// The number of rows of a task without a product. It gives the task enough work to be worth the cost of a task.
 static constexpr int64_t kRowsPerTask = 96;
 
-/// The rows of a task that also reduces these rows: few enough to stay in L1 and L2 after the reduction.
+/// The number of rows of a task that also reduces these rows. It is so small that the rows stay in L1 and L2 after the
+/// reduction.
 static constexpr int64_t kSummedRowsPerTask = 16;
 
-/// Whether `op` is a sum, a maximum or the like of elements that are each read once. A convolution reads elements more
-/// than once.
+/// Whether `op` reduces elements, for example to a sum or a maximum, and reads each element once. A convolution reads
+/// elements more than once.
 static bool isReduction(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   return linalgOp && linalgOp.getNumReductionLoops() > 0 && !isProduct(op) &&
@@ -50,7 +51,7 @@ static bool isReduction(Operation *op) {
          });
 }
 
-/// True if a reduction reads the value, also through reshapes.
+/// True if a reduction reads `value`, directly or through reshapes.
 static bool isReducedByUser(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     return isReduction(user) || (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user) &&
@@ -72,7 +73,7 @@ static bool isReduced(Value value, Visited &visited) {
                              }));
 }
 
-/// True if a reduction computes `value`, perhaps followed by elementwise ops: a mean, or its square root.
+/// True if a reduction computes `value`, perhaps followed by elementwise ops, as for a mean or its square root.
 static bool isReduced(Value value) {
   llvm::SmallPtrSet<Operation *, 8> visited;
   return isReduced(value, visited);
@@ -88,7 +89,8 @@ static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op, V
       return {producer, map};
     if (producer.getNumReductionLoops() > 0 || !visited.insert(producer).second)
       continue;
-    // Dimension of the output -> loop of the producer -> dimension of its result -> loop of `op`.
+    // Map dimensions of the product's output to loops of the producer, to dimensions of its result, and to loops of
+    // `op`.
     AffineMap out = producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
     if (auto [product, inner] = findProduct(producer, visited); product && out.isPermutation())
       return {product, inner.compose(inversePermutation(out)).compose(map)};
@@ -118,8 +120,8 @@ static AffineMap findRows(linalg::LinalgOp op) {
   return AffineMap();
 }
 
-/// The task sizes of the loops of a product. The loop over rows, which is the innermost loop that only the left operand
-/// has, has the planned size; loops over panels and batches have size 1.
+/// The steps of the loops of a product; 0 keeps a loop inside the task. The loop over rows, which is the innermost loop
+/// that only the left operand has, has the planned step; loops over panels and batches have step 1.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);
@@ -170,7 +172,7 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
     return sizes;
   }
   // The innermost loop of the output, or of rows that are reduced, is left to vectors. The next outer loop runs over
-  // rows; the steps of the others are 1.
+  // rows; the steps of all other loops are 1.
   SmallVector<unsigned> parallel;
   for (auto [loop, type] : llvm::enumerate(types))
     if (type == utils::IteratorType::parallel)
@@ -189,7 +191,7 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   return sizes;
 }
 
-/// Whether a producer moves into the tasks: each of its elements is needed by one task only, or costs nothing.
+/// Whether a producer moves into the tasks: only one task needs each of its elements, or the producer computes an init.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   auto producerOp = dyn_cast<linalg::LinalgOp>(producer.getOwner());
   if (!producerOp || feedsContraction(slice))
@@ -202,8 +204,8 @@ static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
          });
 }
 
-/// True if `producer` is computed by a reduction and each of its elements is needed in one task only, given that tasks
-/// consist of whole `rows`.
+/// True if a reduction computes `producer`, and only one task needs each of its elements, given that tasks consist of
+/// whole `rows`.
 static bool isOfRows(tensor::ExtractSliceOp slice, OpResult producer, AffineMap rows) {
   return rows && isReduced(producer) && llvm::all_of(slice->getUses(), [&](OpOperand &use) {
            auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());

@@ -12,9 +12,9 @@
 //     linalg.contract ... ins(%at, %w2)
 //
 // A task computes its rows of every op of the group, in order, with all columns. Values that only the group reads have
-// no memory outside the task; the others are results of the loops. An op that is between the ops of a group and depends
-// on the group, but is not part of it, moves behind the loops; no op of the group may depend on it.
-// Ops without a group are left alone. Test: test/passes/schedule/row-groups.mlir
+// no memory outside the task; other values are results of the loops. If an op is between the ops of a group and depends
+// on the group, but is not part of it, the op moves behind the loops; no op of the group may depend on this op.
+// Ops without a group stay unchanged. Test: test/passes/schedule/row-groups.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,8 @@ private:
   void addReshapes(IRRewriter &rewriter);
   /// Finds the rows of every value and the loops over rows of every op.
   LogicalResult findRows();
-  /// Moves the ops between the ops of the group that depend on the group, but are not part of it, behind the last op.
+  /// Moves ops that depend on the group, but are not part of it, from between the ops of the group to behind the last
+  /// op.
   LogicalResult moveUsers();
 
   bool isMember(Value value) const { return members.contains(value.getDefiningOp()); }
@@ -388,7 +389,7 @@ struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
     }
     IRRewriter rewriter(&getContext());
     for (auto &[number, ops] : groups) {
-      // Scheduling a group moves the ops between its ops that depend on it. These ops may belong to another group.
+      // Sort the ops again, because scheduling another group may have moved them.
       llvm::sort(ops, [](linalg::LinalgOp a, linalg::LinalgOp b) { return a->isBeforeInBlock(b); });
       if (failed(Group(ops).schedule(rewriter)))
         return signalPassFailure();

@@ -57,7 +57,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
   options.tilingOptions.setTileSizes(sizes).setLoopType(loopType);
   // The ops that `op` depends on. The result of a producer that reaches `op` on two paths cannot be returned from the
   // loops, because the other path starts before them, and fusing the producer on both paths would compute it twice.
-  // Therefore it stays outside, unless its tiles are known to be equal.
+  // Therefore the producer stays outside, unless its tiles are known to be equal.
   llvm::SetVector<Operation *> producers;
   BackwardSliceOptions sliceOptions;
   sliceOptions.omitUsesFromAbove = false;
@@ -85,7 +85,7 @@ FailureOr<Operation *> attn::tileAndFuse(IRRewriter &rewriter, TilingInterface o
       if (fused.contains(ancestor) || (repeatable && producers.contains(ancestor)))
         continue;
       hasOtherUse = true;
-      // The loops take the place of `op`, which is too late for users before it.
+      // The loops take the place of `op`, which is too late for users before `op`.
       if (block == op->getBlock() && ancestor->isBeforeInBlock(op))
         return std::nullopt;
     }

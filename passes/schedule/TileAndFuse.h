@@ -40,7 +40,7 @@ void mapTasks(mlir::scf::ForallOp tasks);
 /// tile of the contraction's other dimensions.
 bool feedsContraction(mlir::tensor::ExtractSliceOp slice);
 
-/// The attentions that have one of `schedules` and are not in a task yet.
+/// The attentions that have one of `schedules` and are not yet in a task.
 llvm::SmallVector<AttentionOp> findUnscheduled(mlir::Operation *root,
                                                llvm::ArrayRef<Schedule> schedules);
 

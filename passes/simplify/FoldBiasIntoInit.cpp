@@ -9,12 +9,12 @@
 //   %0 = linalg.broadcast ins(%bias) outs(%empty) dimensions = [0]
 //   %2 = linalg.contract ins(%x, %w) outs(%0)
 //
-// This saves one pass over memory and one buffer, and lets the accumulators of a register block start from the bias.
+// The new form saves one pass over memory and one buffer, and the accumulators of a register block start from the bias.
 // The addition may be the first step of a longer body, whose other steps stay. A bias that the body widens is widened
 // before the contraction. The pass looks through a separate op that broadcasts the bias.
 //
-// Left alone: products with another use, products that do not start from zero, and addends as large as the product,
-// such as a residual, which would have to be copied if it were an init.
+// A product stays unchanged if it has another use, if it does not start from zero, or if the addend is as large as the
+// product: such an addend, for example a residual, would have to be copied if it were the init.
 //
 //===----------------------------------------------------------------------===//
 

@@ -11,9 +11,9 @@
 // keys. They form one tile, which reads keys and values from memory once instead of four times. The tensors stay the
 // same; only the roles of their dimensions change. The coordinates in a score region are swapped too.
 //
-// Left alone: more than one query, or a dynamic number of queries; a mask that depends on the coordinates themselves,
-// as a causal mask does, and not only on captured operands; and a single head of keys with so many groups that one task
-// for each group is faster.
+// An attention stays unchanged if its number of queries is dynamic or more than 1, if its mask depends on the
+// coordinates of queries or groups themselves, as a causal mask does, and not only on captured operands, or if there is
+// a single head of keys with so many groups that one task for each group is faster.
 // Test: test/passes/simplify/groups-to-queries.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,8 +38,8 @@ static bool reads(MaskInterface mask, unsigned numBatch, unsigned dim) {
   });
 }
 
-/// If there is a single head of keys, groups become queries only if there are at most this many groups, which would be
-/// too few tasks anyway. More groups stay groups, each with tasks of its own.
+/// If there is a single head of keys, groups become queries only if there are at most this many groups. So few groups
+/// would be too few tasks anyway. More groups stay groups, each with tasks of its own.
 static constexpr int64_t kFewGroups = 8;
 
 /// The largest dimension of query heads that share their keys, if there is a single query.

@@ -11,13 +11,14 @@
 //   %s = tensor.extract_slice %e[0, 0, 0, 0] [1, H, D, C]                        [H,D,C]
 //   %q = linalg.contract (h,s,d,c)->(s,c), (h,d,c), (h,s,d) ins(%x, %s) outs(%1)
 //
-// The pass treats alike all structured ops that read their operands at loop variables only: a transposition renames the
+// The pass treats all structured ops that read their operands at loop variables only alike: a transposition renames the
 // loops, an expansion or collapse of a dimension splits or merges a loop, a slice narrows a loop, and a dimension of
 // size 1 that disappears removes its loop. Each operand that has the loop gets the same view; the other operands stay
 // unchanged. Loops end up in the order of the result, reductions last.
 //
 // A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
-// Left alone: views of arguments, views of ops with `linalg.index`, and merged loops that some operand has apart.
+// Views of arguments and views of ops with `linalg.index` stay unchanged. A view that merges loops stays unchanged if
+// an operand does not have these loops side by side.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +72,7 @@ linalg::LinalgOp getProducer(Value source) {
   return isReplaceable ? op : linalg::LinalgOp();
 }
 
-/// Replaces `view` by `value`, whose type may have more or fewer static sizes.
+/// Replaces `view` with `value`, whose type may have more or fewer static sizes.
 void replaceView(PatternRewriter &rewriter, Operation *view, Value value) {
   Type type = view->getResult(0).getType();
   if (value.getType() != type)
@@ -109,8 +110,8 @@ SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
 // The op without the view
 //===----------------------------------------------------------------------===//
 
-/// Returns `input` read through `map`, which is `input` itself, a transpose or a broadcast; null if it is none of
-/// these.
+/// Returns `input` as an op reads it through `map`: `input` itself, or a transpose or a broadcast of `input`; null for
+/// any other map.
 Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, AffineMap map) {
   if (!map.isProjectedPermutation())
     return Value();
@@ -139,7 +140,8 @@ Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands,
   ValueRange inputs = operands.drop_back();
   Value init = operands.back();
 
-  // Loops in the order of the result, then reductions; loops that no map names any more are dropped.
+  // The new loops are those of the result, in its order, and then reductions. Loops that no map names any more are
+  // dropped.
   SmallVector<AffineExpr> order(maps.back().getResults());
   for (AffineMap map : maps)
     for (AffineExpr expr : map.getResults())
@@ -237,7 +239,7 @@ FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &opera
   return AffineMap::getPermutationMap(permutation, map.getContext()).compose(map);
 }
 
-/// Lets an elementwise op read its operands in the order of its result.
+/// Makes an elementwise op read its operands in the order of its result.
 struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -259,7 +261,7 @@ struct OrderElementwise : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// Lets attention read query, key and value head-major: (batch..., row, feature), the order of its loops.
+/// Makes an attention read query, key and value head-major: (batch..., row, feature), the order of its loops.
 struct OrderAttention : OpRewritePattern<attn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -557,8 +559,8 @@ llvm::SmallBitVector HoistSlice::getCutDims(tensor::ExtractSliceOp view) {
   return dropped;
 }
 
-/// Removes the loops of the dimensions of size 1 that a collapse removes, from all operands; a second collapse merges
-/// the other dimensions.
+/// If a collapse removes dimensions of size 1, removes their loops, and removes the dimensions from all operands. A
+/// second collapse merges the other dimensions.
 struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -600,7 +602,7 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
   }
 };
 
-/// Limits of the rewriting. A tenth of each is enough for the models of test/models/zoo.py that were tried.
+/// Limits of the rewriting, which are far beyond the needs of the models in test/models/zoo.py.
 static constexpr int64_t kIterations = 100, kRewritesPerOp = 100;
 
 struct HoistViews : attn::impl::HoistViewsBase<HoistViews> {

@@ -9,7 +9,7 @@
 //
 // Dimensions with the same symbol are equal: the runtime refuses a call where they are not. The pass reads each such
 // size from the first argument that has the symbol, so equal sizes become one value and later passes need not prove
-// them equal. Left alone: dimensions without a symbol.
+// them equal. Sizes without a symbol stay unchanged.
 //
 //===----------------------------------------------------------------------===//
 

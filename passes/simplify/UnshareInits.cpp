@@ -14,11 +14,11 @@
 //   %2 = linalg.copy ins(%residual) outs(%empty.2)
 //   %y = linalg.contract ins(%v, %wo) outs(%2)
 //
-// Results are computed in the memory of their inits, so a shared init would have to be copied by bufferization, and an
-// argument would be overwritten. This pass makes the copy explicit. A copy before a contraction costs nothing, because
-// the contraction starts its sums from the source of the copy. An init whose elements are never read becomes an empty
-// tensor. The result of an in-out argument has to overwrite the argument, so the inits through which it is computed in
-// place stay, and attn-copy-overwritten copies elements that are still read.
+// Results are computed in the memory of their inits, so bufferization would have to copy a shared init, and an argument
+// would be overwritten. This pass makes the copy explicit. On CPUs, a copy before a contraction costs nothing, because
+// code generation starts the sums of the contraction from the source of the copy. An init whose elements are never read
+// becomes an empty tensor. The result of an in-out argument has to overwrite the argument, so the inits through which
+// it is computed in place stay, and attn-copy-overwritten copies elements that are still read.
 //
 // Importers and CSE share inits, so this pass is the last of the stage. Test: test/passes/simplify/unshare-inits.mlir
 //

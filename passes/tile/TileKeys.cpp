@@ -22,17 +22,17 @@
 // A scale of magnitude below 1 is split into a power of two and a factor from 1 to 2. The packed queries are multiplied
 // by the power, which has no rounding error unless a scaled query is a denormal number; the exponential applies the
 // other factor. A product then overflows only where its score does. A scale of magnitude 1 or more is left to the
-// exponential, because queries times that scale might overflow where no score does.
+// exponential, because queries that are multiplied by it might overflow where no score does.
 //
-// With a group in the plan, steps have queries, values and probabilities in groups, in the type of the keys. Otherwise,
-// tiles are converted to the type of the scores first if they have another type, except if queries are rows.
+// If the plan has a group of more than 1, steps have queries, values and probabilities in groups, in the type of the
+// keys. Otherwise, tiles of another type are first converted to the type of the scores, except if queries are rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
-// values keep their type, because their products convert them in registers. With `in_place` in the plan, queries are
-// rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A state
-// is computed in the outputs of the op or, with `in_place`, is copied there at the end; no attn.online_finish follows.
-// If the keys of the op are a part that begins at a key other than 0, the key range of its mask is made relative to
-// that key.
+// values keep their type, because the code of products converts them in registers. With `in_place` in the plan, queries
+// are rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A
+// state is computed in the outputs of the op or, with `in_place`, is copied to them at the end; no attn.online_finish
+// follows. If the keys of the op are a part that begins at a key other than 0, the key range of its mask is made
+// relative to this key.
 //
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
@@ -173,7 +173,7 @@ private:
   void cloneScore(Region &into, const Score &score);
   SmallVector<Value> originAt(Value k0);
 
-  /// min(kTile, to - k0)
+  /// The number of keys of the tile at `k0`: min(kTile, to - k0).
   OpFoldResult tailSize(Value k0, OpFoldResult to);
   std::optional<OpFoldResult> equalTileSize();
 
@@ -353,7 +353,7 @@ Value KeyLoops::packValues(Value values, OpFoldResult ks) {
   OpFoldResult inGroup = rewriter.getIndexAttr(group());
   int64_t groups = llvm::divideCeilSigned(kTile(), group()), e = type.getDimSize(1);
   if (op.getPlan()->getTransposes()) {
-    // The keys are the columns of one panel, which end with zeros.
+    // The keys are the columns of one panel. Columns beyond the last key are zeros.
     Value empty =
         tensor::EmptyOp::create(rewriter, loc, {1, e, groups * group()}, type.getElementType());
     Value packed = PackOp::create(rewriter, loc, TypeRange{empty.getType()}, values,
@@ -444,7 +444,7 @@ KeyLoops::KeyRange KeyLoops::keyRange() {
       }
     }
   }
-  // A mask refers to absolute numbers of keys, so compute the range of all keys up to the last key of this op first.
+  // A mask refers to absolute positions of keys, so compute the range of all keys up to the last key of this op first.
   OpFoldResult first = mask ? getAsOpFoldResult(origin[op.getKDim()]) : zero;
   AffineExpr d0, d1;
   bindDims(op.getContext(), d0, d1);
@@ -715,7 +715,7 @@ void KeyLoops::run() {
   if (op.getState()) {
     outMax = view(op.getOuts()[1], op.getOutMap(1), zero, zero);
     outSum = view(op.getOuts()[2], op.getOutMap(2), zero, zero);
-    if (!inPlace()) // otherwise the state is copied there from registers
+    if (!inPlace()) // otherwise the state is copied to the outputs from registers
       empties = {outMax.slice, outSum.slice, out.slice};
   }
   Value sink = op.getSink() ? view(op.getSink(), op.getSinkMap(), zero, zero).slice : Value();
@@ -759,7 +759,7 @@ void KeyLoops::run() {
     return;
   }
 
-  // The result has one row per query; if the output has e before q, the rows are transposed into it.
+  // The result has one row for each query. If the output has e before q, the rows are transposed into the output.
   bool isTransposed = out.dims.front() != op.getQDim();
   Value rows = out.slice;
   if (isTransposed)

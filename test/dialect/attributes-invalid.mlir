@@ -169,7 +169,7 @@ func.func @guarded(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>
 
 // -----
 
-// expected-error @+1 {{expected no negative number of a group, got group = -1}}
+// expected-error @+1 {{expected the number of a group to be at least 0, got group = -1}}
 #t = #attn.task<rows = 8, group = -1>
 
 // -----
@@ -189,7 +189,7 @@ module attributes {attn.task = 8} {}
 
 // -----
 
-// expected-error @+1 {{expected no groups with the schedule decode, got group = 2}}
+// expected-error @+1 {{expected a group of 1 with the schedule decode, got group = 2}}
 #p = #attn.plan<"decode", q = 8, k = 16, group = 2>
 
 // -----

@@ -14,7 +14,7 @@ func.func private @project(memref<8x4xf32>)
 
 // A call that was not inlined would copy operands whose layout differs from that of the callee's arguments.
 func.func @call_boundary(%x: memref<8x4xf32> {attn.output}) {
-  // expected-error@+1 {{expected calls to be inlined, got one of @project}}
+  // expected-error@+1 {{expected calls to be inlined, got a call of @project}}
   call @project(%x) : (memref<8x4xf32>) -> ()
   return
 }

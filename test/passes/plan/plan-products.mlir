@@ -43,7 +43,7 @@ func.func @depth(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64x
 // -----
 
 func.func @block(%a: tensor<8x100xf32>, %b: tensor<100x64xf32>, %c: tensor<8x64xf32>) -> tensor<8x64xf32> {
-  // expected-error @+1 {{expected 1 to 48 rows, at least one vector and no negative depth, got rows = 49, vectors = 4, depth = 0}}
+  // expected-error @+1 {{expected 1 to 48 rows, at least one vector and a depth of at least 0, got rows = 49, vectors = 4, depth = 0}}
   %r = linalg.matmul {attn.block = #attn.block<rows = 49, vectors = 4>}
       ins(%a, %b : tensor<8x100xf32>, tensor<100x64xf32>) outs(%c : tensor<8x64xf32>) -> tensor<8x64xf32>
   return %r : tensor<8x64xf32>
