@@ -1,4 +1,4 @@
-# The configuration of lit. The folder of a test tells what kind of test it is, and each file tests one thing.
+# The configuration of lit. The folder of a test says what kind of test it is. CONTRIBUTING.md says how to name a test.
 import os
 import shutil
 import sys
@@ -30,7 +30,7 @@ flags = [f'"-DCMAKE_{language}_{key}={value}"' for language, values in config.at
 config.substitutions.append(("%cmake", " ".join(["cmake -G Ninja -DCMAKE_BUILD_TYPE=Release", *flags])))
 config.substitutions.append(("%cc", " ".join(config.attn_compilers["C"].values())))
 config.substitutions.append(("%cxx", " ".join(config.attn_compilers["CXX"].values())))
-# Kernels for GPUs run in an emulator. A library that replaces the CUDA driver calls it.
+# Kernels for GPUs run in an emulator, which a replacement for the CUDA driver calls.
 gpu_driver = os.path.join(config.attn_build_dir, "test", "ptx", "driver")
 emulator = os.path.join(config.test_source_root, "ptx", "emulator.py")
 config.substitutions.append(("%gpu_driver", gpu_driver))
@@ -49,10 +49,10 @@ with open("/proc/cpuinfo") as cpus:
         config.available_features.add("tiles")
 if all(shutil.which(program) for program in ("aarch64-linux-gnu-g++", "qemu-aarch64")):
     config.available_features.add("aarch64-emulation")
-    # scripts of run/ compile for AArch64 and run attn-call in QEMU.
+    # After %aarch64, scripts of test/run compile for AArch64 and run attn-call in QEMU.
     call = os.path.join(config.attn_build_dir, "test", "aarch64", "build", "attn-call")
     config.substitutions.append(("%aarch64", f"env ATTN_TEST_ARCHITECTURE=aarch64 'ATTN_TEST_RUNNER=qemu-aarch64 {call}'"))
-    # A folder with Debian's Python and NumPy for AArch64: scripts/test --aarch64 DIR
+    # scripts/test --aarch64 DIR names a folder with Debian's Python and NumPy for AArch64.
     if root := lit_config.params.get("aarch64"):
         config.available_features.add("aarch64-python")
         config.substitutions.append(("%emulated_python", os.path.join(root, "python")))

@@ -8,13 +8,13 @@ version: str
 class Error(RuntimeError):
     """An error of attn. Its text says what was expected and what was given."""
 
-    #: The name of the runtime's status without ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the compiler refused a
-    #: model.
+    #: The name of the error's status in attn.h without the prefix ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the
+    #: compiler refused a model.
     status: str
 
 @final
 class Library:
-    """A library that attnc wrote. Loading it runs its code: load only what you trust."""
+    """A library that attnc wrote. Loading a library runs its code: load only libraries that you trust."""
 
     def __new__(cls, path: str | bytes | PathLike[str] | PathLike[bytes]) -> Library: ...
     @property
@@ -30,10 +30,10 @@ class Library:
         """The description of the library's functions, as JSON."""
 
 class Function:
-    """A function of a library, for one ISA level or GPU; the base of attn.Kernel.
+    """A function of a library, for one ISA level or GPU; the base class of attn.Kernel.
 
-    An array is an object of PyTorch, NumPy or another package with DLPack, or an object with the buffer protocol. A
-    call returns arrays of the package of the first input.
+    An array is a tensor of PyTorch, an array of NumPy or of another package that supports DLPack, or an object that
+    supports the buffer protocol. A call returns arrays of the package of the first input.
     """
 
     #: The number of threads that compute a call together. None, the default, means torch.get_num_threads() if the first
@@ -63,7 +63,7 @@ class Function:
         """
 
     def workspace_size(self, inputs: tuple[Any, ...]) -> int:
-        """The bytes of workspace that a call with these inputs, a tuple of arrays, needs on one thread."""
+        """The size in bytes of the workspace for a call with these inputs, a tuple of arrays, on one thread."""
 
     @property
     def _report_text(self) -> str: ...

@@ -48,7 +48,7 @@ def _time(call, seconds):
 
 
 def _remember_buffers(kernel, module):
-    """Returns a function that restores the present values of the buffers that calls change."""
+    """Returns a function that sets the buffers that calls change to the values that they have now."""
     if not kernel._buffer_names:
         return lambda: None
     import copy
@@ -90,7 +90,7 @@ def measure(kernel, source, args, kwargs, against, seconds):
                 calls.pop(name, None)
                 failures[name] = str(reason).strip().splitlines()[0] if str(reason).strip() else repr(reason)
         times = {name: [] for name in calls}
-        rounds = 4  # the runtimes take turns, because the speed of a machine drifts
+        rounds = 4  # the runtimes take turns, because the speed of a machine changes over time
         for _ in range(rounds):
             for name, call in calls.items():
                 if torch:

@@ -31,7 +31,7 @@ def _dimensions(dynamic, convention):
     for name in dynamic:
         if name not in arguments:
             raise error(f"dynamic: expected names of arguments ({', '.join(arguments)}), got '{name}'", "NAME")
-    ranges = {}  # the range of each name that has one
+    ranges = {}  # the least and the greatest size of each name that has a range
 
     def is_range(value):
         return isinstance(value, tuple) and len(value) > 0 and isinstance(value[0], str)
@@ -97,14 +97,15 @@ def _allowed_ranges(message):
         if name not in [other for other, *_ in found]:
             found.append([name, 2, int(most)])
     for one in found:
-        # A slice of a whole dimension is another program in torch.export than a slice of a part.
+        # torch.export may assume, for example for a slice, that a size is not the greatest allowed one. The range then
+        # leaves out the greatest size.
         if re.search(rf"of {one[0]} = .* generated guard .* != {one[2]}\.", message):
             one[2] -= 1
     return ", ".join(f"('{name}', {least}, {most})" for name, least, most in found)
 
 
 def _refuse_dropout(program):
-    """Raises an error if a dropout does not depend on the mode of the module, which is evaluation mode."""
+    """Raises an error if the program has a dropout that is on although the module is in evaluation mode."""
     for node in program.graph.nodes:
         if "dropout" in str(node.target) and len(node.args) == 3 and node.args[2] is True:
             lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
@@ -131,7 +132,8 @@ def export(module, args, kwargs, dynamic):
     for name, tensor in convention.arrays():
         if why := why_no_array(tensor):
             raise error(f"compile: expected the example argument '{name}' in memory, got {why}", "DEVICE")
-    # Copies, because torch.export merges arguments that are the same tensor, and a kernel takes contiguous arrays.
+    # Copy the examples, because torch.export merges arguments that are the same tensor, and a kernel takes
+    # contiguous arrays.
     example_args, example_kwargs = torch.utils._pytree.tree_map_only(
         torch.Tensor, lambda tensor: tensor.detach().clone(memory_format=torch.contiguous_format),
         (convention.args, convention.kwargs))
@@ -165,7 +167,7 @@ def _cuda_level(device):
     try:
         import torch
     except ImportError:
-        raise error(f"compile: expected PyTorch, which tells attn the GPU of the device '{device}'; install it, or pass a target such as "
+        raise error(f"compile: expected PyTorch, to find the GPU of the device '{device}'; install it, or pass a target such as "
                     "'native,sm_90a'", "DEVICE") from None
     try:
         return "sm_90a" if torch.cuda.get_device_capability(device) == (9, 0) else "sm_80"
@@ -179,17 +181,18 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
             cache: bool = True) -> Kernel:
     """Compiles `model` and returns an attn.Kernel.
 
-    `model` is an nn.Module in evaluation mode with example arguments `args` and `kwargs`, which torch.export traces; or
-    a torch.export.ExportedProgram; or the path of a file that ends in .pt2 or .mlir.
+    `model` is an nn.Module in evaluation mode, which torch.export traces with the example arguments `args` and
+    `kwargs`; or a torch.export.ExportedProgram; or the path of a .pt2 or .mlir file.
 
     `dynamic` names the sizes that may change from call to call, by argument and dimension, such as
-    {"x": {0: "B", 1: "S"}}. Sizes with the same name are equal. In place of a name, ("S", 2, 256) gives the least and
-    the greatest size too; a torch.export.Dim is also allowed. All other sizes are those of the example.
-    `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a"; by default the CPU of this machine
-    ("native"), and the GPU that holds the example.
-    With compute="bf16", the factors of matrix products of f32 are rounded to bf16. `schedule` names one way of
-    computing an attention, for all attentions of the model. With `require_fused`, an attention that is not fused is an
-    error. `num_threads` sets k.num_threads.
+    {"x": {0: "B", 1: "S"}}. Sizes with the same name must be equal. In place of a name, ("S", 2, 256) also gives the
+    least and the greatest size; a torch.export.Dim is allowed too. All other sizes are those of the example.
+    `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a". The default is the CPU of this machine
+    ("native") and, if `device` is a GPU, this GPU. `device` is the device of calls, such as "cuda:1"; the default is
+    the device of the weights and of the example arguments.
+    With compute="bf16", the factors of matrix products of f32 are rounded to bf16. `schedule` selects a schedule
+    (docs/rationale.md), such as "phased", for all attentions of the model. With `require_fused`, an attention that is
+    not fused is an error. `num_threads` sets the attribute num_threads of the kernel.
     With cache=False, the model is compiled even if the cache has the library for this graph, target and compiler.
     """
     kwargs = {} if kwargs is None else kwargs
@@ -243,14 +246,14 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
         kernel._buffer_names = [name for name in kernel._buffer_names if name in program.graph_signature.buffers]
         weights = [argument["name"] for argument in kernel.signature["weights"]]
         source.set_roles(weights, kernel._buffer_names)
-        kernel.buffers  # copies the module's buffers as they are now
+        kernel.buffers  # copies the present values of the module's buffers
         if weights:
             kernel._set_weights({name: plain(source.tensors()[name]) for name in weights})
     return kernel
 
 
 def compile_text(text, name, *, target, device, num_threads, compute=None, schedule=None):
-    """Compiles a model that is MLIR text."""
+    """Compiles a model from MLIR text."""
     return _build(TextSource(_options(_target(target, device), compute, schedule), text, name), device, num_threads)
 
 
@@ -272,9 +275,9 @@ def _build(source, device, num_threads, cache=True):
             except Error as reason:
                 if not file.is_relative_to(temporary):
                     raise
-                raise error(str(reason).removeprefix(f"{file}: "), reason.status) from None  # the user does not know the file
+                raise error(str(reason).removeprefix(f"{file}: "), reason.status) from None  # the file is temporary
             if source.tensors():
-                (folder / "layer.safetensors").unlink(missing_ok=True)  # the tensors are in memory
+                (folder / "layer.safetensors").unlink(missing_ok=True)  # the kernel packs the module's tensors
 
         key = [*source.key(file), source.options, _compiler.identity(),
                _compiler.cpu() if "native" in source.options[0] else "", "" if cache else uuid.uuid4().hex]

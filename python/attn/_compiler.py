@@ -29,27 +29,27 @@ def find(program):
 
 @functools.cache
 def identity():
-    """Returns a text that differs between builds of attnc."""
+    """Returns a string that differs between builds of attnc."""
     status = os.stat(find("attnc"))
     return f"{os.path.realpath(find('attnc'))} {status.st_size} {status.st_mtime_ns}"
 
 
 def cpu():
-    """Returns lines that differ between CPUs for which the target `native` compiles different code."""
+    """Returns lines of /proc/cpuinfo. They differ between CPUs for which the target `native` means different code."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
     return [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
 
 
 def folder():
-    """The folder of the cache: $ATTN_CACHE, or the folder attn in the user's cache folder."""
+    """Returns the folder of the cache: $ATTN_CACHE, or the folder attn in the user's cache folder."""
     named = os.environ.get("ATTN_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "attn")
-    return pathlib.Path(named).expanduser().absolute()  # because the program may change its working folder
+    return pathlib.Path(named).expanduser().absolute()  # absolute, because the program may change its working folder
 
 
 def run(program, arguments, progress=None):
-    """Runs the program, and returns its output. If it fails, raises attn.Error with its message.
+    """Runs `program` and returns its output. If `program` fails, raises attn.Error with its message.
 
-    Prints `progress` if the program runs for more than a second.
+    Prints `progress` if `program` runs for more than a second.
     """
     process = subprocess.Popen([find(program), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
@@ -78,7 +78,7 @@ def run(program, arguments, progress=None):
 def cached(parts, fill):
     """Returns the folder in the cache for a key that consists of `parts`.
 
-    If there is none, calls `fill` with a temporary folder to write to, and moves that folder to the cache.
+    If the cache lacks this folder, calls `fill` with a temporary folder to write to, and moves it to the cache.
     """
     key = hashlib.sha256()
     for part in parts:
@@ -90,13 +90,13 @@ def cached(parts, fill):
             folder().mkdir(parents=True, exist_ok=True)
             made = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=folder()))
         except OSError as reason:
-            raise error(f"cannot write to the cache '{folder()}': {reason.strerror}; set ATTN_CACHE to a folder that can be "
-                        "written to", "FILE") from None
+            raise error(f"cannot write to the cache '{folder()}': {reason.strerror}; set ATTN_CACHE to a writable "
+                        "folder", "FILE") from None
         try:
             fill(made)
             made.rename(place)
         except OSError:
-            if not place.exists():  # otherwise another process was faster
+            if not place.exists():  # otherwise another process has made the folder meanwhile
                 raise
         finally:
             shutil.rmtree(made, ignore_errors=True)

@@ -25,7 +25,7 @@ def error(message, status="USAGE"):
 
 
 def _leaves(value):
-    """The parts of an argument that are not lists, tuples, dictionaries or other containers that PyTorch flattens."""
+    """The leaves of an argument: its parts that are not lists, tuples, dictionaries or other pytrees of PyTorch."""
     torch = sys.modules.get("torch")
     if torch:
         # None is a leaf, as in the inputs of an exported program.
@@ -42,7 +42,7 @@ def is_constant(leaf):
 
 
 def why_no_array(value):
-    """Why a call cannot take `value`, which is no constant; None if there is no known reason."""
+    """The reason why a call cannot take `value`, which is not a constant; None if no reason is known."""
     torch = sys.modules.get("torch")
     if not (torch and isinstance(value, torch.Tensor)):
         return None
@@ -64,14 +64,14 @@ def _order(value, like):
 
 
 def _is_same(value, other):
-    """Whether two values are equal constants, or containers of these. NaN is the same as NaN."""
+    """Whether two values are equal constants, or lists or tuples of equal constants. NaN equals NaN here."""
     if type(value) is type(other) and isinstance(value, (list, tuple)):
         return len(value) == len(other) and all(map(_is_same, value, other))
     return value is other or type(value) is type(other) and is_constant(value) and repr(value) == repr(other)
 
 
 def describe(value):
-    """The value of a constant, or the kind of another value, for messages."""
+    """Describes `value` in a message: a constant by its value, another object by its kind."""
     if is_constant(value):
         return repr(value)
     if type(value) in (list, tuple, dict):
@@ -79,22 +79,22 @@ def describe(value):
     return "an array" if hasattr(value, "shape") else f"an object of type {type(value).__name__}"
 
 
-ARRAY = object()  # stands for an array among constants
+ARRAY = object()  # stands for an array in a list of constants
 
 
 class Convention:
     """Converts the arguments of a module to the inputs of its kernel, and the kernel's outputs to the module's results.
 
-    A leaf of the arguments that is None, a number or text is a constant: it keeps the value that it had at compile time.
+    A leaf of the arguments that is None, a number or a string is a constant: calls must pass its value at compile time.
     """
 
     def __init__(self, forward, args, kwargs):
         self.signature = inspect.signature(forward)
         self.args, self.kwargs = tuple(args), dict(kwargs)
         self.values = self.bind(args, kwargs)
-        # torch.export gets the arguments as they are given here; others keep their defaults.
+        # torch.export gets these arguments; all others keep their defaults.
         self.given = [*self.bind(args, {}, partial=True), *kwargs]
-        self.parts = {}  # the names of the parts of each argument, their constant values, and the argument's structure
+        self.parts = {}  # for each argument: the names of its leaves, their values (or ARRAY), and its structure
         for name in self.given:
             paths, spec = sys.modules["torch"].utils._pytree.tree_flatten_with_path(self.values[name])
             self.parts[name] = ([name + sys.modules["torch"].utils._pytree.keystr(path) for path, _ in paths],
@@ -102,7 +102,7 @@ class Convention:
         self.out_spec = None  # the structure of the results in torch.export, for outputs()
 
     def arrays(self):
-        """The parts of the example arguments that are arrays: pairs of a name and an array."""
+        """Yields the arrays among the leaves of the example arguments, as pairs of a name and an array."""
         for name, (names, constants, _) in self.parts.items():
             leaves = sys.modules["torch"].utils._pytree.tree_leaves(self.values[name])
             yield from ((part, leaf) for part, leaf, constant in zip(names, leaves, constants) if constant is ARRAY)
@@ -111,7 +111,7 @@ class Convention:
         """Reads the structure and the kinds of the results from an exported program."""
         self.out_spec = program.call_spec.out_spec
         results = [spec.arg for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
-        # None and text have no output; numbers have one of rank 0.
+        # The program has no output for a result that is None or a string, and an output of rank 0 for a number.
         values = {node.name: node.meta.get("val") for node in program.graph.nodes}
 
         def kind(arg):
@@ -122,7 +122,7 @@ class Convention:
         self.results = [("constant", arg.value) if hasattr(arg, "value") else (kind(arg), None) for arg in results]
 
     def bind(self, args, kwargs, partial=False):
-        """Returns the arguments by name. Adds the default values of missing ones, unless `partial`."""
+        """Returns the arguments by name. Missing arguments get their default values, unless `partial` is true."""
         try:
             bound = (self.signature.bind_partial if partial else self.signature.bind)(*args, **kwargs)
         except TypeError as reason:
@@ -136,7 +136,7 @@ class Convention:
         return values
 
     def is_plain(self, count):
-        """Whether a call with `count` arrays by position has these arrays as inputs, and returns its output as it is."""
+        """Whether `count` positional arrays are the inputs in this order, and the only output is the result."""
         arrays = [object() for _ in range(count)]
         try:
             return self.inputs(arrays, {}) == arrays and self.results == [("tensor", None)]
@@ -144,7 +144,7 @@ class Convention:
             return False
 
     def _need(self, name, expected, values):
-        """Raises an error: the argument `name` is not `expected`, the constant or ARRAY that it was at compile time."""
+        """Raises the error that the argument `name` is not `expected`, which is its value at compile time or ARRAY."""
         what = "an array or a tensor" if expected is ARRAY else f"{expected!r}, the value at compile time"
         got = f"got {describe(values[name])}" if name in values else "but it is missing"
         raise error(f"argument '{name}': expected {what}, {got}", "NULL" if expected is ARRAY else "VALUE")
@@ -162,7 +162,7 @@ class Convention:
             if name not in values:
                 self._need(name, constants[0] if expected.is_leaf() else ARRAY, values)
             leaves, spec = sys.modules["torch"].utils._pytree.tree_flatten(values[name])
-            if spec != expected:  # dictionaries may have another order
+            if spec != expected:  # the keys of dictionaries may have another order
                 leaves, spec = sys.modules["torch"].utils._pytree.tree_flatten(_order(values[name], self.values[name]))
             if spec != expected:
                 if expected.is_leaf():
@@ -183,18 +183,18 @@ class Convention:
         for kind, value in self.results:
             if kind == "constant":
                 if isinstance(value, (bool, int, float)):
-                    next(outputs)  # has the same value
+                    next(outputs)  # this output has the same value
                 leaves.append(value)
             else:
                 output = next(outputs)
-                if kind == "complex":  # a kernel returns pairs
+                if kind == "complex":  # the kernel returns pairs of real numbers
                     output = sys.modules["torch"].view_as_complex(output)
                 leaves.append(output.item() if kind == "number" else output)
         return sys.modules["torch"].utils._pytree.tree_unflatten(leaves, self.out_spec)
 
 
 def _nest(names, arrays):
-    """Nests arrays by name: one array for "out", tuples for "out.0" and "out.1", dictionaries for other names."""
+    """Nests arrays by name: "out" is one array; "out.0" and "out.1" form a tuple, and "out.y" is in a dictionary."""
     if names == ["out"]:
         return arrays[0]
     tree = {}
@@ -208,7 +208,7 @@ def _nest(names, arrays):
     def convert(node):
         if not isinstance(node, dict):
             return node
-        if all(key.isdigit() for key in node):  # results that are None have no array
+        if all(key.isdigit() for key in node):  # a result that is None has no array
             return tuple(convert(node.get(str(i))) for i in range(max(map(int, node)) + 1))
         return {key: convert(part) for key, part in node.items()}
 
@@ -253,7 +253,7 @@ class Buffers(dict):
 
 
 def _parse_device(device):
-    """The device type and the device number in DLPack of "cpu", "cuda" or "cuda:1"."""
+    """Returns DLPack's device type and the device number for a name such as "cpu", "cuda" or "cuda:1"."""
     kind, _, number = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
         raise error(f"expected the device cpu, cuda or cuda:<number>, got '{device}'")
@@ -263,14 +263,14 @@ def _parse_device(device):
 class Kernel(_attn.Function):
     """A compiled function. `k(x, mask)` calls it; attn.compile and attn.load make kernels.
 
-    Inputs are arrays: tensors of PyTorch, or arrays of NumPy or of any package with DLPack. Results are arrays of the
-    package of the first input. Nothing is converted or copied: an input of another type, or one that is not contiguous,
-    is an error, unless the call has `copy=True`. Several threads may call a kernel at once, unless it has buffers;
-    calls release Python's global lock.
+    Inputs are tensors of PyTorch, or arrays of NumPy or of any package that supports DLPack. Results are arrays of the
+    package of the first input. A call converts and copies nothing: an input of another type, or one that is not
+    contiguous, is an error, unless the call has `copy=True`. Several threads may call a kernel at once, unless the
+    kernel has buffers; a call releases Python's global interpreter lock.
     """
 
     path: str
-    #: The description of the library, and the part of it for this function: arguments, weights, symbols and levels.
+    #: The description of the library. `signature` is its part for this function: arguments, weights, symbols, levels.
     manifest: dict[str, Any]
     signature: dict[str, Any]
 
@@ -293,7 +293,7 @@ class Kernel(_attn.Function):
         self._source = None  # the model from which the kernel was compiled
         self._report_json = None  # the report that attnc wrote
         self._measured = None  # the milliseconds and the statistics of a call, from bench()
-        self._buffers = None  # made when they are first needed
+        self._buffers = None  # created when they are first needed
         self._loads = 0  # how many times load_state_dict was called
         return self
 
@@ -301,7 +301,7 @@ class Kernel(_attn.Function):
         pass
 
     def _clone(self):
-        """Returns another kernel of the same code, with its own weights, which are not set yet, and its own buffers."""
+        """Returns another kernel that runs the same code, with its own buffers. Its weights are not set yet."""
         clone = _attn.Function.__new__(type(self), self._library, self.name, self.level, *_parse_device(self.device))
         clone.__dict__.update(self.__dict__, _buffers=None, _source=self._source and self._source.copy())
         clone.num_threads = self.num_threads
@@ -312,7 +312,7 @@ class Kernel(_attn.Function):
     # Calls.
 
     def _inputs(self, args, kwargs):
-        """Returns the inputs in the order of the signature, with the kernel's own buffers unless they are given."""
+        """Returns the inputs in the order of the signature. For a buffer that is not given, takes the kernel's own."""
         if self._convention:
             inputs = iter(self._convention.inputs(args, kwargs))
             return [self._buffer(name) if name in self._buffer_names else next(inputs) for name in self._names]
@@ -359,13 +359,13 @@ class Kernel(_attn.Function):
         return _nest([argument["name"] for argument in self.signature["outputs"]], results)
 
     def _explain(self, inputs, reason):
-        """If an input explains `reason`, an error of a package of arrays, raises an error that names this input."""
+        """If an input caused `reason`, an error of the package of this input, raises an error that names the input."""
         for argument, array in zip(self.signature["inputs"], inputs):
             if why := why_no_array(array):
                 raise error(f"{self.name}: argument '{argument['name']}' expected an array in memory, got {why}", "DEVICE") from reason
         if inputs and isinstance(reason, AttributeError) and "from_dlpack" in str(reason):
-            raise error(f"{self.name}: argument '{self._names[0]}' expected an array whose package has from_dlpack, which makes the "
-                        f"results, got {describe(inputs[0])}; pass numpy.from_dlpack(x)", "DTYPE") from reason
+            raise error(f"{self.name}: argument '{self._names[0]}' expected an array of a package with from_dlpack, which is needed for "
+                        f"the results, got {describe(inputs[0])}; pass numpy.from_dlpack(x)", "DTYPE") from reason
 
     # Buffers.
 
@@ -373,8 +373,8 @@ class Kernel(_attn.Function):
     def buffers(self) -> dict[str, Any]:
         """The buffers that calls read and write, such as the caches of a decoder, by name.
 
-        At first they hold what the module's buffers held at compile time, or zeros after attn.load. Put other arrays into
-        this dictionary to decode another sequence.
+        At first they have the values of the module's buffers at compile time, or zeros after attn.load. To decode
+        another sequence, put other arrays into this dictionary.
         """
         if self._buffers is None:
             self._buffers = Buffers(self._buffer_names)
@@ -391,7 +391,7 @@ class Kernel(_attn.Function):
     def _first_buffer(self, argument):
         tensors = self._source.tensors() if self._source else {}
         if argument["name"] in tensors:
-            with sys.modules["torch"].inference_mode(False):  # so that the copy may be changed outside of it too
+            with sys.modules["torch"].inference_mode(False):  # because the copy may be changed outside inference mode
                 return tensors[argument["name"]].detach().clone()
         if any(isinstance(size, str) for size in argument["shape"]):
             raise error(f"{self.name}: expected k.buffers['{argument['name']}'], an array, because its sizes are not fixed",
@@ -403,10 +403,10 @@ class Kernel(_attn.Function):
     # Weights.
 
     def load_state_dict(self, tensors: Mapping[str, Any]) -> None:
-        """Replaces all weights, without compiling; calls that are running keep the old weights.
+        """Replaces all weights without compiling. Calls that are already running use the old weights.
 
-        `tensors` has an array for each weight, as the module's state_dict() does. A name that is missing or unknown, a wrong
-        shape or a wrong type is an error, and the old weights stay.
+        `tensors` has an array for each weight, as the module's state_dict() does. A name that is missing or unknown, a
+        wrong shape or a wrong type is an error, and the old weights stay.
         """
         wanted = [argument["name"] for argument in self.signature["weights"]]
         if not hasattr(tensors, "items"):
@@ -440,7 +440,7 @@ class Kernel(_attn.Function):
 
     @property
     def report(self) -> Report:
-        """How each attention was compiled, and why parts were not fused: an attn.Report, with text and HTML forms."""
+        """How each attention was compiled, and why parts of the model were not fused. Notebooks show a table."""
         from attn._report import Report
 
         return Report(self)
@@ -461,19 +461,20 @@ class Kernel(_attn.Function):
         self._need_source("save").save(pathlib.Path(path))
 
     def check(self, *args: Any, tolerance: float | None = None, **kwargs: Any) -> float:
-        """Compares a call with the model's own result in float64, op by op, and returns the largest error.
+        """Compares a call with the result of the model, computed in float64 op by op, and returns the largest error.
 
-        The error is relative to the largest value of an output. An error above `tolerance` raises attn.Error, which names
-        the first stage of the compiler after which the results differ. By default, `tolerance` is 1e-5, and 1e-2 for
-        outputs of f16 and bf16. The check is much slower than a call: it may take minutes for a large model.
+        An error is relative to the largest value of its output. If an error is above `tolerance`, raises attn.Error,
+        which names the first stage of the compiler after which the results differ. By default, `tolerance` is 1e-2 for
+        outputs of f16 and bf16, and otherwise 1e-5. The check is much slower than a call: it may take minutes for a
+        large model.
         """
         return self._need_source("check").check(self, self._inputs(args, kwargs), tolerance)
 
     def bench(self, *args: Any, against: Sequence[str] = ("eager",), seconds: float = 1.0, **kwargs: Any) -> Table:
         """Times the kernel and the runtimes in `against`: "eager", "compile" (torch.compile) and "onnxruntime".
 
-        The kernel and the runtimes take turns, with the same number of threads, for `seconds` each. Returns an
-        attn.Table with the median times in milliseconds, and the ratio of each time to the kernel's.
+        The kernel and the runtimes take turns, with the same number of threads, for `seconds` each. Returns a table of
+        the median times in milliseconds, and of the ratio of each time to the kernel's.
         """
         from attn import _bench
 
@@ -483,8 +484,8 @@ class Kernel(_attn.Function):
         """Returns a module that calls the kernel in place of `layer`, from which the kernel was compiled.
 
         The kernel gets the present weights of the layer. With `copy`, calls convert arguments of another type, and those
-        that are not contiguous.
-        When gradients are wanted, or the layer is in training mode, the module calls the layer and warns.
+        that are not contiguous. If a gradient is required or the layer is in training mode, the module calls the layer
+        and warns once.
         """
         from attn import _module
 
@@ -495,10 +496,10 @@ def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str |
          num_threads: int | None = None, weights: Mapping[str, Any] | str | os.PathLike[str] | None = None) -> Kernel:
     """Loads the library `path` that attnc or Kernel.save wrote, and its weights. Needs no compiler and no PyTorch.
 
-    Loading a library runs its code: load only what you trust. `entry` names the function, by default the first; `level`
-    an ISA level or GPU of the library, by default the best that `device` can run. `weights` is a dictionary of arrays
-    or the path of a safetensors file; by default the weights come from the library
-    or, if it has none, from the file beside it.
+    Loading a library runs its code: load only libraries that you trust. `entry` names the function; the default is the
+    first one. `level` names an ISA level or GPU of the library; the default is the best one that `device` supports.
+    `weights` is a dictionary of arrays or the path of a safetensors file. By default, the weights come from the library
+    or, if it contains none, from the safetensors file beside it.
     """
     if not os.path.exists(path):
         raise error(f"load: cannot read '{path}': no such file", "FILE")

@@ -14,11 +14,11 @@ COORDINATES = ("b", "h", "q", "k")
 
 
 OUTER_ARRAY = ("mask: expected each array to be a further parameter of the function, such as table in `def mask(b, h, q, k, table)`, "
-               "which it reads as table[q, k]; got an index into another array or list")
+               "which the function reads as table[q, k]; got an index into another array or list")
 
 OPERATORS = "+ - * // % abs, comparisons and & | ^ ~"
 
-# NumPy's functions that its numbers call for Python's operators, as in `numpy.int64(3) < k`, and the operators.
+# The operator of Python that replaces each function of NumPy. `numpy.int64(3) < k`, for example, calls numpy.less.
 UFUNCS = {"absolute": abs, "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
           "remainder": operator.mod, "negative": operator.neg, "less": operator.lt, "less_equal": operator.le,
           "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
@@ -34,7 +34,7 @@ def _refuse(what):
 
 
 def _plain(operand):
-    """A number of NumPy or PyTorch as one of Python; any other operand as it is."""
+    """Returns a number of NumPy or PyTorch as a number of Python, and any other operand unchanged."""
     is_number = type(operand).__module__ in ("numpy", "torch") and not getattr(operand, "shape", True)
     return operand.item() if is_number else operand
 
@@ -46,7 +46,7 @@ class Value:
 
     def __init__(self, trace, name, type):
         self.trace, self.name, self.type = trace, name, type
-        self.inside = None  # the Value of which this is the absolute value, or None
+        self.inside = None  # the operand, if this is an absolute value
 
     def __bool__(self):
         raise error("mask: expected conditions joined by & | ~, and no `if`, `and`, `or`, `not` or chained comparison: the "
@@ -90,7 +90,7 @@ class Value:
             raise error(f"mask: expected a positive whole number to divide by, got {got}")
         if op == "//":
             return self._binary(other, "arith.floordivsi")
-        # As in Python, % gives no negative number; remsi may.
+        # In Python, % by a positive number never gives a negative number; remsi may.
         return (self._binary(other, "arith.remsi") + other)._binary(other, "arith.remsi")
 
     def __add__(self, other): return self._binary(other, "arith.addi")
@@ -116,7 +116,7 @@ class Value:
     def _at_most(self, other, op):
         if self.inside is None:
             return self._binary(other, op)
-        # Write |x| <= n as two comparisons, which attn recognizes as a window.
+        # Write |x| <= n as two comparisons, which attn recognises as a window.
         return self.inside._binary(other, op) & (-self.inside)._binary(other, op)
 
     def __lt__(self, other): return self._at_most(other, "arith.cmpi slt,")
@@ -162,7 +162,7 @@ class Captured:
 
 
 class Trace:
-    """The body of the score region of attn.attention: the score if the mask function keeps the pair, otherwise -inf."""
+    """The score region of attn.attention, which yields the score of a pair that the mask function keeps, or -inf."""
 
     def __init__(self, function):
         self.lines, self.reads, self.count = [], [], 0
@@ -171,7 +171,7 @@ class Trace:
                          for parameter in list(inspect.signature(function).parameters.values())[4:]}
         try:
             kept = self.value(function(*self.coordinates.values(), *self.captures.values()), "i1")
-        except IndexError as reason:  # of NumPy or PyTorch
+        except IndexError as reason:  # from NumPy or PyTorch
             raise error(OUTER_ARRAY) from reason
         for capture in self.captures.values():
             if capture.rank is None:
@@ -212,7 +212,7 @@ class Trace:
 
 
 class Mask:
-    """A mask function; made by attn.mask."""
+    """A mask, which attn.mask makes from a function."""
 
     def __init__(self, function):
         names = list(inspect.signature(function).parameters)
@@ -233,20 +233,20 @@ class Mask:
 
 
 def mask(function: Callable[..., Any]) -> Mask:
-    """Makes a mask from a function that tells which keys a query attends to.
+    """Makes a mask from a function that says which keys a query attends to.
 
         @attn.mask
         def window(b, h, q, k):
             return (k <= q) & (q - k < 128)
 
         @attn.mask
-        def documents(b, h, q, k, ids):      # a call gets the array `ids` too
+        def documents(b, h, q, k, ids):      # calls take the array `ids` too
             return ids[b, q] == ids[b, k]
 
-    The function gets the batch, the head, the query and the key as symbols, and is traced once. It may use
-    + - * // % abs, comparisons, & | ^ ~, and arrays, which it indexes with some of b, h, q and k. Arrays have elements
-    of int64, or of bool if the parameter is annotated with bool. For causal masks, windows and lengths, attn skips the
-    tiles in which the mask keeps no pair.
+    The function is traced once, with symbols for the batch, the head, the query and the key. It may use + - * // % abs,
+    comparisons, & | ^ ~, and arrays, indexed with one or more of b, h, q and k. The elements of arrays are int64, or
+    bool if the parameter is annotated with bool. For causal masks, windows and lengths, attn skips the tiles in which
+    the mask keeps no pair.
     """
     return Mask(function)
 
@@ -261,7 +261,7 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
           softcap=None):
     """Returns an attention as MLIR text.
 
-    `layout` is the layout of the queries and the result, `key_layout` the layout of the keys and values.
+    `layout` is the layout of the queries and the result; `key_layout` is the layout of the keys and values.
     """
     key_layout = key_layout or layout
     if dtype not in TYPES:
@@ -303,7 +303,7 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
             raise error("attention: expected arrays that are not indexed with h, because several query heads share a "
                         "key head")
         types = {name: tensor(*["?"] * len(captured.rank), of=captured.type) for name, captured in trace.captures.items()}
-        # The number of heads is fixed, all other sizes are dynamic.
+        # The number of heads is fixed; all other sizes are dynamic.
         for name, captured in trace.captures.items():
             types[name] = tensor(*[heads if place == "h" else "?" for place in captured.rank], of=captured.type)
         arguments = "".join(f', %{name}_: {type} {{attn.name = "{name}"}}' for name, type in types.items())
@@ -357,12 +357,12 @@ def attention(*, heads: int, head_size: int, mask: Callable[..., Any] | None = N
 
     Q is (batch, heads, queries, head_size), K (batch, key_heads, keys, head_size), V (batch, key_heads, keys,
     value_size), and the result (batch, heads, queries, value_size); batch, queries and keys may change from call to
-    call. `mask` is a mask of attn.mask, or a function for it; the arrays that this function reads are arguments of the
-    call, in the order of the function's parameters. A query that attends to no key gives zeros.
+    call. `mask` is a mask from attn.mask, or a function for attn.mask. The arrays that the function reads are arguments
+    of the call, in the order of the function's parameters. A query that attends to no key gives zeros.
     With `softcap`, each scaled score s becomes softcap * tanh(s / softcap) before the mask.
-    `key_heads` must divide `heads`, its default. By default, `value_size` is head_size and `scale` 1 / sqrt(head_size).
-    `dtype` is float32, float16 or bfloat16. With layout "bshd", Q, K, V and the result are (batch, length, heads,
-    size).
+    `key_heads` must divide `heads`; its default is `heads`. By default, `value_size` is head_size, and `scale` is
+    1 / sqrt(head_size). `dtype` is float32, float16 or bfloat16. With layout "bshd", Q, K, V and the result are (batch,
+    length, heads, size).
     """
     from attn._compile import compile_text
 

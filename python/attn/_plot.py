@@ -17,7 +17,7 @@ from attn._masks import Mask, Trace, write
 
 MOST_PICTURES = 8
 MOST_PAIRS = 1 << 26
-SIDE, LEFT, TOP, BOTTOM = 560, 76, 104, 70  # lengths of a picture in pixels, as attn-run draws it
+SIDE, LEFT, TOP, BOTTOM = 560, 76, 104, 70  # the longer side and the margins in attn-run's pictures, in pixels
 
 
 class Picture:
@@ -42,7 +42,7 @@ class Picture:
 
 
 class _Panel:
-    """The tiles that attn computes for one batch and head, from a picture of attn-run, and the pairs that are kept."""
+    """The tiles that attn computes for one batch and head, read from attn-run's picture, and the kept pairs."""
 
     def __init__(self, numpy, title, note, svg, keep):
         self.numpy, self.title, self.note, self.keep = numpy, title, note, keep
@@ -71,7 +71,8 @@ class _Panel:
     def _cells(self, width, height):
         """Returns two tables with an element for each rectangle of width x height pairs.
 
-        The first says whether some pair is kept, the second is 0 (skipped), 1 (computed) or 2 (all pairs kept).
+        The first table says whether a pair of the rectangle is kept. The second table has 0 (skipped), 1 (computed) or
+        2 (all pairs kept).
         """
         numpy = self.numpy
         computed, full = numpy.zeros(self.keep.shape, bool), numpy.zeros(self.keep.shape, bool)
@@ -123,7 +124,7 @@ class _Panel:
         for tile in self.tiles:
             rectangle(*tile)
         if queries and keys:
-            side = -(-max(queries, keys) // 280)  # the pairs along the side of a square, which has at least two pixels
+            side = -(-max(queries, keys) // 280)  # the number of pairs along a square of at least two pixels
             for i, (kept, kinds) in enumerate(zip(*self._cells(side, side))):
                 place = 0
                 for is_drawn, run in itertools.groupby(some and kind == 1 for some, kind in zip(kept, kinds)):
@@ -163,11 +164,12 @@ LEGEND = "█ all pairs kept   ▒ some pair kept, tested   ░ none kept, but c
 
 
 def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *arrays: Any, heads: int = 1) -> Picture:
-    """Draws in which tiles of queries and keys this mask keeps all pairs, some pairs and none, and which tiles attn skips.
+    """Draws the tiles in which a mask keeps all pairs, some pairs or no pair, and shows which tiles attn skips.
 
     `arrays` are the arrays that the mask function reads. attn skips a tile if the causal mask, window or length that it
-    recognizes in the function hides all its pairs; it computes all other tiles. There is one picture for each batch and
-    head in which the mask differs, but there are at most eight. Returns an attn.Picture.
+    recognises in the function hides all pairs of the tile; it computes all other tiles. Batches and heads with the same
+    mask share a picture, and at most eight pictures are drawn. The result is an image in notebooks and text when
+    printed; its method `save` writes the image.
     """
     import numpy
 
@@ -209,7 +211,7 @@ def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *
             options.append(f"--input={folder}/{i}.npy")
         _compiler.run("attn-run", [folder / "mask.mlir", *options, f"--explain-mask={folder}/mask.svg"])
         drawn = re.split('(?=<text class="title")', (folder / "mask.svg").read_text())[1:]
-    tiles = {}  # the pictures of attn-run by batch and head, which are 0 if the tiles do not depend on them
+    tiles = {}  # attn-run's pictures by batch and head; an index on which the tiles do not depend is 0
     for svg in drawn:
         place = re.search(r"batch \((\d+), (\d+)\)", svg)
         tiles[tuple(map(int, place.groups())) if place else (0, 0)] = svg

@@ -13,7 +13,7 @@ ROWS = [("source", "line"), ("schedule", "schedule"), ("mask", "mask"), ("skippe
 
 
 def _skipped(attention):
-    """The share of tiles that calls skip, as in the text of the report."""
+    """The share of tiles that calls skip, worded as in the text of the report."""
     share, at_call = attention.get("skipped_share"), attention.get("skipped_at_call")
     if share is None:
         return ""
@@ -21,16 +21,16 @@ def _skipped(attention):
 
 
 class Report:
-    """The report of attn.Kernel: `print(report)`, `report.json` (see docs/report.md), and a table in notebooks."""
+    """The report of a kernel: text when printed, a table in notebooks, and a dictionary in `json` (docs/report.md)."""
 
     def __init__(self, kernel):
         self.kernel = kernel
-        #: The report as attnc wrote it; None for a kernel from attn.load.
+        #: The report that attnc wrote; None for a kernel from attn.load.
         self.json: dict[str, Any] | None = kernel._report_json
 
     @property
     def attentions(self) -> list[dict[str, Any]]:
-        """The attentions of the kernel's level, a list of dictionaries."""
+        """The attentions of the function at the kernel's level, a list of dictionaries."""
         for level in (self.json or {}).get("levels", []):
             if level["level"] == self.kernel.level:
                 return [attention for function in level["functions"] if function["function"] == self.kernel.name
@@ -49,7 +49,7 @@ class Report:
     __repr__ = __str__
 
     def _measured(self) -> str:
-        """The time and the tiles of a call that the last Kernel.bench measured, as text."""
+        """The median time of a call in the last Kernel.bench, and the numbers of tiles, as text."""
         if not self.kernel._measured:
             return ""
         ms, statistics = self.kernel._measured
@@ -57,9 +57,9 @@ class Report:
         return f"measured: {ms:.4g} ms a call{tiles}"
 
     def picture(self, **sizes: int) -> Picture:
-        """An attn.Picture of the tiles that each attention computes and skips because of its mask.
+        """A picture of the tiles that each attention computes, and of the tiles that it skips because of its mask.
 
-        `sizes` are the sizes that are not fixed, by the name of the symbol, with "_" in place of ".", such as x_1=64.
+        `sizes` has a value for each size that is not fixed. The name of a size has "_" in place of ".": x_1=64 for x.1.
         """
         return self.kernel._need_source("picture").picture(self.kernel, sizes)
 
@@ -89,10 +89,10 @@ class Report:
 
 
 class Table:
-    """Times of several runtimes, in milliseconds: prints as text, and shows as a table in notebooks."""
+    """The times of several runtimes, in milliseconds: text when printed, a table in notebooks."""
 
     def __init__(self, rows, title):
-        #: A list of (name, median ms, ratio to attn); the ms and the ratio are None if the runtime failed.
+        #: A list of (name, median ms, ratio to attn); the time and the ratio are None if the runtime failed.
         self.rows: list[tuple[str, float | None, float | None]] = rows
         self.title = title
         #: The message of each runtime that failed, by name.
@@ -116,4 +116,4 @@ class Table:
                        + (f"<td>{ms:.4f}</td><td>{ratio:.2f}</td>" if ms is not None
                           else f"<td colspan=2>failed: {html.escape(self.failures[name])}</td>") + "</tr>"
                        for name, ms, ratio in self.rows)
-        return f"<p>{html.escape(self.title)}</p><table><tr><th></th><th>median ms</th><th>times attn</th></tr>{rows}</table>"
+        return f"<p>{html.escape(self.title)}</p><table><tr><th></th><th>median ms</th><th>x attn</th></tr>{rows}</table>"

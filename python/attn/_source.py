@@ -39,18 +39,18 @@ def _write_safetensors(path, tensors):
 
 
 class Source:
-    """The model of a kernel, and the options that it was compiled with."""
+    """The model of a kernel, and the options with which the model was compiled."""
 
     def __init__(self, options, name):
         self.options = options
         self.name = name
 
-    # Subclasses define model_file(folder), which returns the path of a file with the model and its current weights, and
-    # key(file), which returns everything, besides the options, on which the code that is compiled from that file
-    # depends. They define remember, and may override the other methods from here to new_weights.
+    # Subclasses define three methods. model_file(folder) returns the path of a file with the model and its current
+    # weights. key(file) returns everything on which the code compiled from this file depends, except the options. The
+    # third method is remember, below.
 
     def tensors(self):
-        """The parameters, buffers and constants of a module by name; empty for a file, which Python does not read."""
+        """The parameters, buffers and constants of a module by name; empty for a file."""
         return {}
 
     def complete(self, tensors, wanted):
@@ -58,7 +58,7 @@ class Source:
         return tensors
 
     def copy(self):
-        """Returns the model for another kernel, which may have other weights."""
+        """Returns a copy for another kernel, which may have other weights."""
         return copy.copy(self)
 
     def remember(self, tensors):
@@ -66,7 +66,7 @@ class Source:
         raise NotImplementedError
 
     def new_weights(self):
-        """Weights that differ from those in the file of the model, or None."""
+        """The weights that replace those in the file of the model, or None."""
         return None
 
     def save(self, path):
@@ -124,7 +124,7 @@ class Source:
                 raise error(f"picture: expected {name} of at least 1, got {size!r}")
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            # Text of stage files takes less time to write than a library.
+            # With -o layer.mlir, attnc writes text, which takes less time than a library.
             arguments = [self.model_file(folder), "-o", folder / "layer.mlir", *self.options,
                          *[f"--dim={symbols[name]}={size}" for name, size in sizes.items()]]
             _compiler.run("attnc", [*arguments, f"--explain-mask={folder}/mask.svg"], "attn: drawing")
@@ -162,7 +162,7 @@ class FileSource(Source):
 
 
 class TextSource(FileSource):
-    """A model as MLIR text, which attn.attention generates."""
+    """A model that is MLIR text, such as attn.attention generates."""
 
     def __init__(self, options, text, name):
         super().__init__(options, pathlib.Path(f"{name}.mlir"))
@@ -174,9 +174,9 @@ class TextSource(FileSource):
 
 
 class ModuleSource(Source):
-    """An exported module. Its tensors are the module's own.
+    """An exported module, with the tensors of the module itself.
 
-    `versions` has the version counter of each tensor, to detect changes in place.
+    `versions` has the version counter of each tensor. It shows whether the tensor was changed in place.
     """
 
     def __init__(self, options, module, program):
@@ -198,7 +198,10 @@ class ModuleSource(Source):
         return other
 
     def set_roles(self, weights, changed_by_calls):
-        """Records which tensors are weights, and which ones calls change. The values of all others are in the code."""
+        """Records the names of the weights and of the buffers that calls change.
+
+        The code may contain the values of all other buffers and constants.
+        """
         self.changed_by_calls = set(changed_by_calls)
         parameters = set(self.program.graph_signature.parameters)
         self.in_code = {name: _digest(tensor) for name, tensor in self.known.items()
@@ -209,14 +212,14 @@ class ModuleSource(Source):
         self.versions = {name: version(tensor) for name, tensor in self.known.items()}
 
     def complete(self, tensors, wanted):
-        """Returns the weights `wanted`. Raises an error if a buffer that is compiled into the code has another value now."""
+        """Returns the weights `wanted`. Raises an error if `tensors` changes a buffer that is part of the code."""
         for name, tensor in tensors.items():
             if name not in self.known:
                 raise error(f"load_state_dict: expected the names of this model's weights, got '{name}'", "NAME")
             if name in self.in_code and _digest(sys.modules["torch"].as_tensor(tensor)) != self.in_code[name]:
                 raise error(f"load_state_dict: expected the buffer '{name}' as it was at compile time, because it is part of the"
                             " code; compile again for other values", "WEIGHTS")
-        # Constants and buffers that are not persistent have no name in a state_dict.
+        # A state_dict contains no constants, and only persistent buffers.
         kept = {name: tensor for name, tensor in self.known.items() if name not in tensors and name not in self.persistent}
         given = {**kept, **tensors}
         return {name: plain(given[name]) for name in wanted if name in given}
@@ -241,7 +244,8 @@ class ModuleSource(Source):
     def key(self, file):
         """Returns the graph, the type, shape and strides of each tensor, and the values of buffers and constants.
 
-        Values of some buffers and constants are compiled into the code. The values of parameters are left out.
+        The values of some buffers and constants are compiled into the code. The values of parameters are not, so they
+        are not part of the key.
         """
         import torch
 
@@ -265,7 +269,7 @@ def _digest(tensor):
 
 
 def version(tensor):
-    """How often a tensor was changed in place; 0 for arrays and for tensors of inference mode, which do not count."""
+    """The number of in-place changes of a tensor; 0 for arrays and inference tensors, which do not count changes."""
     return 0 if not hasattr(tensor, "is_inference") or tensor.is_inference() else tensor._version
 
 

@@ -1,8 +1,8 @@
-"""torch.compile(model, backend="attn"): attn compiles the attention, PyTorch's default backend the rest.
+"""The backend attn of torch.compile: torch.compile(model, backend="attn").
 
 A graph of torch.compile becomes one kernel if attn supports all of its ops. Otherwise the parts with attention that
-attn supports become kernels, and PyTorch compiles the rest. `attn.dynamo.reports` tells how each graph was compiled,
-and why.
+attn supports become kernels, and PyTorch's default backend compiles the rest. `attn.dynamo.reports` says how each graph
+was compiled, and why.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from attn._source import version
 
 log = logging.getLogger("attn")
 
-#: Lines, the latest last: one for each graph that torch.compile gave to attn, with the parts that attn compiled, the
-#: parts that attn left to PyTorch, and why; and one for each call that a kernel could not compute, and why.
+#: Lines of text, the latest last. The line for a graph of torch.compile says which parts attn compiled, and why it left
+#: the others to PyTorch. The line for a call that a kernel could not compute gives the reason.
 reports: list[str] = []
 
 
@@ -46,7 +46,7 @@ def _default(graph, inputs):
 
 
 def _size_source(size, tensors):
-    """An input and a dimension of it that have this symbolic size; None if there are none."""
+    """Returns the number of an input and the dimension of this input that has the symbolic size, or None."""
     for i, tensor in tensors:
         for axis, other in enumerate(tensor.shape):
             if isinstance(other, torch.SymInt) and other.node.expr == size.node.expr:
@@ -60,7 +60,7 @@ class NoAttention(attn.Error):
 
 def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, use_gelu, norm_first, eps, norm_weight1, norm_bias1,
                    norm_weight2, norm_bias2, weight1, bias1, weight2, bias2, mask=None, mask_type=None):
-    """The op of nn.TransformerEncoderLayer in inference mode, in ops that attn imports.
+    """Computes the op of nn.TransformerEncoderLayer in inference mode with ops that attn imports.
 
     An element of `mask` that is not 0 hides pairs. The shape of `mask` is (queries, keys) if mask_type is 0, (batch,
     keys) if mask_type is 1, and (batch, heads, queries, keys) if mask_type is 2.
@@ -89,7 +89,7 @@ def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, 
     return norm2(x + feed(x))
 
 
-#: Functions by op: each computes an op that attn does not import, by ops that attn imports.
+#: For each op that attn does not import but can decompose, a function that computes it with ops that attn imports.
 decompositions = {torch._transformer_encoder_layer_fwd: _encoder_layer,
                   torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer}
 
@@ -104,8 +104,8 @@ class Decomposed(torch.fx.Interpreter):
 class Lifted(torch.nn.Module):
     """A module that runs a graph of torch.compile.
 
-    Its inputs are the tensors among the graph's inputs that are not weights. The weights are its buffers, and symbolic
-    sizes are read from the shapes of the tensors.
+    The weights among the graph's inputs are buffers of the module; the other tensors are inputs of the module. Symbolic
+    sizes are read from the shapes of these tensors.
     """
 
     def __init__(self, graph, values, is_weight):
@@ -157,12 +157,12 @@ class Lifted(torch.nn.Module):
 class Graph:
     """A graph that is compiled to a kernel.
 
-    A call takes the inputs of the graph, including the weights. If the kernel does not support their sizes, or a buffer
-    that is part of the code has changed, the call runs `graph` in PyTorch.
+    A call takes the inputs of the graph, including the weights. If the kernel does not support the sizes of these
+    inputs, or if a buffer that is part of the code has changed, the call runs `graph` in PyTorch.
     """
 
     def __init__(self, graph, fakes, values, is_weight, options):
-        """`fakes` are the inputs with symbolic sizes, `values` example inputs with the real weights."""
+        """`fakes` are the inputs with symbolic sizes. `values` are example inputs and the real weights."""
         module = Lifted(graph, fakes, is_weight).eval()
         module.set_weights(values)
         # Use copies as examples: torch.export marks its examples, and guards of torch.compile would depend on these
@@ -204,7 +204,8 @@ _known = {}  # the parts by number, for the op attn::part
 class Part:
     """A part of a graph, compiled to a kernel.
 
-    The op attn::part takes the input tensors of the part; its other inputs are sizes of these tensors or constants.
+    The op attn::part takes the input tensors of the part. The part's other inputs are sizes of these tensors or
+    constants.
     """
 
     def __init__(self, graph, is_tensor):
@@ -243,13 +244,13 @@ def _(number, tensors):
 
 @functools.cache
 def _known_ops():
-    """The overloads that attn imports, such as "add.Tensor"."""
+    """The overloads of ops that attn imports, such as "add.Tensor"."""
     lines = _compiler.run("attn-import", ["--ops"]).splitlines()
     return {line.split("`")[1] for line in lines if line.startswith("| `")}
 
 
 class Known(OperatorSupportBase):
-    """The nodes of a graph whose ops attn imports, found by exporting the graph."""
+    """Says which nodes of a graph attn imports. Exporting the graph shows which ops a node consists of."""
 
     def __init__(self, graph, fakes, values, is_weight):
         module = Lifted(graph, fakes, is_weight).eval()
@@ -273,7 +274,7 @@ class Known(OperatorSupportBase):
                 self.unknown.update(dict.fromkeys(origins, name))
 
     def is_node_supported(self, modules, node):
-        # Kernels have no complex arguments, and return tensors.
+        # Kernels of parts take no complex tensors, and return only real tensors.
         values = [part.meta.get("example_value") for part in [node, *node.all_input_nodes]]
         return (node.op in ("call_function", "call_method") and isinstance(values[0], torch.Tensor)
                 and not any(isinstance(value, torch.Tensor) and value.is_complex() for value in values)
@@ -281,7 +282,7 @@ class Known(OperatorSupportBase):
 
 
 def _example(fake):
-    """Returns zeros of the sizes that `fake`, a tensor with symbolic sizes, had when the graph was traced."""
+    """Returns zeros with the sizes that `fake` had when the graph was traced; for a symbolic size, that size."""
     def hint(size):
         return size.node.hint if isinstance(size, torch.SymInt) else size
 
@@ -291,7 +292,7 @@ def _example(fake):
 
 
 def _split(graph, fakes, values, is_weight, options):
-    """Replaces the parts with attention by kernels. Returns the graph, the kernels, and why other parts were left."""
+    """Replaces parts with attention by kernels. Returns the graph, the kernels, and why other parts were left."""
     known = Known(graph, fakes, values, is_weight)
     weights = {node.name: value for node, value, weight in
                zip((node for node in graph.graph.nodes if node.op == "placeholder"), values, is_weight) if weight}
@@ -351,7 +352,7 @@ OPTIONS = ("target", "schedule", "compute")
 
 
 def _check_options(options, others):
-    """Raises an error if torch.compile got options that attn.compile does not take, or values that it refuses."""
+    """Raises an error if torch.compile got options that the backend does not take, or values that attnc refuses."""
     for name in others:
         raise error(f"torch.compile: expected no {name} with the backend attn, got {others[name]!r}")
     for name in options:
@@ -363,10 +364,10 @@ def _check_options(options, others):
 
 
 def backend(graph, inputs, options=None, name=None, **others):
-    """The backend of torch.compile.
+    """Compiles a graph for torch.compile.
 
-    `inputs` are the examples that torch.compile passes. `options`, which the user gives, may have the parameters
-    `target`, `schedule` and `compute` of attn.compile.
+    `inputs` are the examples that torch.compile passes. `options` are those of the user: they may contain the
+    parameters `target`, `schedule` and `compute` of attn.compile.
     """
     options = options or {}
     _check_options(options, others)
@@ -376,7 +377,7 @@ def backend(graph, inputs, options=None, name=None, **others):
                  for value in inputs]
     what = f"graph of {len(graph.graph.nodes)} nodes"
     if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs):
-        _report(f"{what}: left to PyTorch, because a gradient is wanted; call inside torch.inference_mode()")
+        _report(f"{what}: left to PyTorch, because a gradient is required; call inside torch.inference_mode()")
         return _default(graph, inputs)
     try:
         compiled = Graph(graph, fakes, inputs, is_weight, options)

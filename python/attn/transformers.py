@@ -4,7 +4,7 @@
     attn.transformers.register()
     model = AutoModel.from_config(config, attn_implementation="attn")
 
-This replaces only the attention. torch.compile(model, backend="attn") compiles whole models.
+In such a model, attn computes only the attention. torch.compile(model, backend="attn") compiles whole models.
 """
 
 import functools
@@ -86,7 +86,7 @@ def _(query, key, value, mask, is_causal, scale, softcap):
 def _why_not(query, key, value, mask, dropout, kwargs):
     """Why attn cannot compute this attention, or None."""
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value)):
-        return "a gradient is wanted, and attn computes none; call inside torch.inference_mode()"
+        return "a gradient is required, and attn computes none; call inside torch.inference_mode()"
     if dropout:
         return "dropout is on"
     if str(query.dtype).removeprefix("torch.") not in TYPES:
@@ -100,7 +100,7 @@ def _why_not(query, key, value, mask, dropout, kwargs):
 
 
 def _spelled_out(query, key, value, mask, is_causal, scale, dropout, position_bias=None, softcap=None, s_aux=None):
-    """An attention in PyTorch with softcap and sinks (s_aux), which scaled_dot_product_attention does not have."""
+    """Attention in PyTorch with softcap and sinks (s_aux), which scaled_dot_product_attention does not support."""
     groups = query.shape[1] // key.shape[1]
     key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
     scores = query @ key.transpose(-1, -2) * scale
@@ -119,7 +119,7 @@ def _spelled_out(query, key, value, mask, is_causal, scale, dropout, position_bi
 
 
 def _decomposed(query, key, value, mask, is_causal, scale, softcap):
-    """The op attn::attention in ops that attn compiles together with the rest of a graph."""
+    """Computes the op attn::attention with ops that attn compiles together with the rest of a graph."""
     if softcap is not None:
         return _spelled_out(query, key, value, mask, is_causal, scale, 0.0, softcap=softcap)
     out = torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale, enable_gqa=True)
@@ -133,7 +133,7 @@ _warned = set()
 def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs):
     """The attention of a layer, with the arguments and results that transformers expects of an attention function.
 
-    Where attn cannot compute it, PyTorch does, and a warning says why.
+    If attn cannot compute the attention, PyTorch computes it, and a warning says why.
     """
     if scaling is None:
         scaling = query.shape[-1] ** -0.5

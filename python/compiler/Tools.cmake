@@ -1,5 +1,5 @@
-# attn-tools: all tools in one program with LLVM and MLIR inside, for the package attn-compiler. It runs on systems without
-# Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
+# attn-tools is a program for the package attn-compiler that contains all tools, LLVM and MLIR. It runs on systems
+# without Debian's LLVM, but cannot load plugins, which need the shared libraries of LLVM.
 
 # The main function of each tool gets a name of its own, such as attnc_main.
 set(tools attn-import attn-lsp-server attn-opt attn-reduce attn-run attnc)
@@ -12,16 +12,16 @@ foreach(tool ${tools})
   target_compile_definitions(${tool}_object PRIVATE main=${function})
   list(APPEND objects $<TARGET_OBJECTS:${tool}_object>)
 endforeach()
-# attn-call is not built like code of LLVM: it has exceptions.
+# attn-call uses exceptions, so it is not built with LLVM's options.
 list(APPEND tools attn-call)
 add_library(attn-call_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/call/attn-call.cpp)
 target_link_libraries(attn-call_object PRIVATE attn_call_parts)
 target_compile_definitions(attn-call_object PRIVATE main=attn_call_main)
 list(APPEND objects $<TARGET_OBJECTS:attn-call_object>)
 
-# LLVM's archives initialise every target that LLVM was built with, with all its parts. Empty functions replace those of
-# the targets that attn does not use, and those of the parts that read assembly or machine code, so that the linker leaves
-# out their code, more than 100 MB.
+# Code in LLVM's archives calls the initialisation functions of all targets of LLVM. Empty functions replace those of
+# the targets that attn does not use, and of parts of the other targets, such as assembly parsers and disassemblers. So
+# the linker leaves out the code of these targets and parts, more than 100 MB.
 set(empty "")
 foreach(target ${LLVM_TARGETS_TO_BUILD})
   set(parts AsmParser Disassembler TargetMCA)
@@ -46,15 +46,15 @@ pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 add_executable(attn-tools EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/Tools.cpp ${objects}
   ${CMAKE_CURRENT_BINARY_DIR}/NoTargets.c)
 add_dependencies(attn-tools ${own})
-# Link archives by file, because LLVM's CMake targets would add its shared libraries. The archives depend on each other,
-# so they form a group.
+# Link archives by file name, because LLVM's CMake targets would add LLVM's shared libraries. The archives depend on
+# each other, so they form a group.
 target_link_libraries(attn-tools PRIVATE
   -Wl,--start-group ${own_files} ${archives} -Wl,--end-group
   attn_runtime_static PkgConfig::libzip -Wl,-Bstatic z zstd -Wl,-Bdynamic pthread ${CMAKE_DL_LIBS})
-# Relocations of the program's own addresses take 5 MB unless they are packed.
+# Relative relocations take 5 MB unless they are packed.
 target_link_options(attn-tools PRIVATE -static-libstdc++ -static-libgcc -Wl,-z,pack-relative-relocs -Wl,--gc-sections -Wl,-s)
 
-# bin/attnc and the others are scripts that run attn-tools, because a wheel cannot contain symbolic links.
+# In the wheel, bin/attnc and the other tools are scripts that run attn-tools: a wheel cannot contain symbolic links.
 foreach(tool ${tools})
   file(CONFIGURE OUTPUT wheel/${tool}
     CONTENT "#!/bin/sh\nexec \"$(dirname \"$(readlink -f \"$0\")\")/attn-tools\" ${tool} \"$@\"\n" @ONLY)

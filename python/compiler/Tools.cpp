@@ -4,8 +4,8 @@
 //
 //   attn-tools attnc model.pt2 -o model.so
 //
-// The tools share LLVM and MLIR, which this program contains. Each tool has its own source in tools/, whose main function
-// Tools.cmake renames.
+// The tools share the LLVM and MLIR in this program. Each tool has its own source in tools/. Tools.cmake renames the
+// main functions of these sources.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ static const struct {
              {"attn-run", attn_run_main},
              {"attnc", attnc_main}};
 
-// LLVM's archives call Polly where lld compiles bitcode. attn gives lld only machine code, so this function, which
-// replaces Polly's, is never called.
+// LLVM's archives call this function of Polly when lld compiles bitcode. attn passes only machine code to lld, so this
+// replacement is never called.
 extern "C" void noPolly() __asm__("_Z18getPollyPluginInfov");
 extern "C" void noPolly() { __builtin_trap(); }
 

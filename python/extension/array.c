@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The memory of an array is accessed in one of three ways, none of which copies. From fast to slow: DLPack's functions
-// in C (PyTorch since 2.10), the buffer protocol (NumPy) and a capsule from `__dlpack__` (JAX, CuPy, older PyTorch).
+// An array is viewed in one of three ways, without a copy. The fastest way is DLPack's functions in C (PyTorch since
+// 2.10), then the buffer protocol (NumPy), then a capsule from `__dlpack__` (JAX, CuPy, older PyTorch).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,12 +16,12 @@ enum { COMPLEX = 5 }; // DLPack's kDLComplex
 
 //===-- DLPack's functions in C --------------------------------------------===//
 
-/// How the memory of the arrays of a type is viewed.
+/// How arrays of a type are viewed.
 typedef struct {
   PyTypeObject *type;
   const DLPackExchangeAPI *api; ///< may be null
-  bool by_buffer;               ///< by the buffer protocol rather than by a capsule
-  bool is_immutable;            ///< read-only, although DLPack does not say so
+  bool by_buffer;               ///< through the buffer protocol, not through a capsule
+  bool is_immutable;            ///< read-only, which DLPack does not report
 } Route;
 
 /// Whether both types have the same attribute of this name, or both lack it.
@@ -34,7 +34,7 @@ static bool share(PyObject *type, PyObject *base, const char *name) {
   return result;
 }
 
-/// DLPack's functions that a type defines itself, or null.
+/// Returns the functions of DLPack that `type` itself defines, without those of its bases, or null.
 static const DLPackExchangeAPI *find_own_api(PyObject *type) {
   const DLPackExchangeAPI *api = NULL;
   PyObject *dict = PyObject_GetAttrString(type, "__dict__");
@@ -49,8 +49,8 @@ static const DLPackExchangeAPI *find_own_api(PyObject *type) {
   return api && api->borrow ? api : NULL;
 }
 
-/// DLPack's functions of a type or of one of its bases, or null. A subclass of PyTorch's tensor that replaces the
-/// dispatch of ops, such as FakeTensor, may have no memory, so it does not get the functions of its base.
+/// Returns DLPack's functions of a type or of one of its bases, or null. A subclass of PyTorch's tensor that replaces
+/// the dispatch of ops, such as FakeTensor, may have no memory, so it does not get the functions of its base.
 static const DLPackExchangeAPI *find_api(PyTypeObject *type) {
   const DLPackExchangeAPI *api = NULL;
   PyObject *bases = PyObject_GetAttrString((PyObject *)type, "__mro__");
@@ -78,9 +78,9 @@ static PyObject *find_package(PyTypeObject *type) {
   return package;
 }
 
-/// Chooses how to view arrays of `type`. Some packages, such as JAX, support both capsules and buffers. Then only
-/// NumPy's arrays are viewed as buffers, because the outputs of a call are arrays of the package of its first input,
-/// and outputs for inputs that are viewed as buffers are arrays of NumPy.
+/// Chooses how to view arrays of `type`. Arrays of some packages, such as JAX, support both capsules and buffers. Such
+/// arrays are viewed through capsules, except NumPy's: the outputs of a call must be arrays of the package of its first
+/// input, but if this input is viewed as a buffer, they are arrays of NumPy.
 static Route find_route(PyTypeObject *type) {
   // A program uses few types of arrays, so a small table suffices. The table keeps the types alive.
   enum { KNOWN_TYPES = 8 };
@@ -112,7 +112,7 @@ static DLDataType parse_format(const char *format, Py_ssize_t item_size) {
   DLDataType dtype = {255, (uint8_t)(8 * item_size), 1};
   if (!format)
     format = "B";
-  if (*format == '@' || *format == '=' || *format == '<') // little endian is the order of this machine
+  if (*format == '@' || *format == '=' || *format == '<') // this machine is little-endian
     ++format;
   if (format[0] == 'Z' && strchr("fd", format[1]) && format[1] && !format[2])
     dtype.code = COMPLEX;
@@ -138,7 +138,7 @@ static ArrayResult view_buffer(PyObject *object, Array *array) {
   array->read_only = buffer->readonly;
   DLDataType dtype = parse_format(buffer->format, buffer->itemsize);
   bool whole = buffer->ndim <= MAX_RANK;
-  for (int i = 0; whole && dtype.code != 255 && i < buffer->ndim; ++i) { // elements of code 255 may have a size of 0
+  for (int i = 0; whole && dtype.code != 255 && i < buffer->ndim; ++i) { // an element of code 255 may have size 0
     array->shape[i] = buffer->shape[i];
     array->strides[i] = buffer->strides[i] / buffer->itemsize;
     whole = buffer->strides[i] % buffer->itemsize == 0;
@@ -194,7 +194,7 @@ static ArrayResult view_capsule(PyObject *object, Array *array) {
     if (managed->version.major == DLPACK_MAJOR) {
       array->tensor = managed->dl_tensor;
       array->read_only = (managed->flags & DLPACK_READ_ONLY) != 0;
-      array->memory = capsule; // releases the tensor when it is deleted, because it was not renamed
+      array->memory = capsule; // deleting the capsule releases the tensor, because the capsule was not renamed
       return ARRAY_OK;
     }
   } else if (PyCapsule_IsValid(capsule, "dltensor")) {
@@ -209,8 +209,8 @@ static ArrayResult view_capsule(PyObject *object, Array *array) {
 
 //===-- Any array ----------------------------------------------------------===//
 
-/// Turns a view of complex numbers into a view of pairs in a further dimension, the real part first, because this is
-/// how a compiled function takes complex numbers.
+/// Turns a view of complex numbers into a view with one more dimension, which has the real and the imaginary part. This
+/// is the form in which a compiled function takes complex numbers.
 static bool split_complex(Array *array) {
   DLTensor *tensor = &array->tensor;
   if (tensor->ndim >= MAX_RANK) {
@@ -261,7 +261,7 @@ static ArrayResult view(PyObject *object, Array *array) {
   Py_XDECREF(trace);
   result = view_buffer(bits, array);
   array->tensor.dtype = (DLDataType){kDLBfloat, 16, 1};
-  Py_DECREF(bits); // the buffer keeps it alive
+  Py_DECREF(bits); // array->buffer keeps bits alive
   return result;
 }
 
@@ -295,9 +295,9 @@ static const char *name_dtype(DLDataType dtype) {
   return NULL;
 }
 
-/// numpy.empty(shape, dtype)
+/// Returns numpy.empty(shape, dtype).
 static PyObject *make_numpy(DLDataType dtype, int32_t rank, const int64_t *shape) {
-  static PyObject *empty, *bfloat16; // found once
+  static PyObject *empty, *bfloat16; // looked up once
   if (!empty) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     empty = numpy ? PyObject_GetAttrString(numpy, "empty") : NULL;
@@ -362,7 +362,8 @@ PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype
 }
 
 PyObject *array_finish(PyObject *like, const Array *view_of_like, PyObject *made) {
-  // Convert `made`, which is NumPy's, only if `like` was viewed by a capsule and so belongs to another package.
+  // Convert `made`, an array of NumPy, only if `like` was viewed through a capsule, because then `like` is not
+  // an array of NumPy.
   if (!view_of_like || view_of_like->api || !view_of_like->memory || view_of_like->buffer.obj)
     return made;
   PyObject *space = PyObject_CallMethod(like, "__array_namespace__", NULL);

@@ -2,10 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// attn.h declares DLTensor. This header declares how a package hands its tensors to another one: by a capsule that
-// `__dlpack__` returns, or, faster, by functions in C that a type offers in its attribute `__dlpack_c_exchange_api__`.
-// The layouts are those of DLPack's own dlpack.h, whose license (Apache-2.0) covers the interface; the declarations are
-// our own.
+// attn.h declares DLTensor. This header declares the structs with which a package passes its tensors to another one:
+// those in a capsule that `__dlpack__` returns, and the table of C functions in a type's attribute
+// `__dlpack_c_exchange_api__`, which is faster. The layouts of the structs are those of DLPack's own dlpack.h, whose
+// license (Apache-2.0) covers the interface; the declarations are our own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +39,8 @@ enum { DLPACK_MAJOR = 1, DLPACK_MINOR = 3, DLPACK_READ_ONLY = 1 };
 
 typedef void (*DLPackSetError)(void *context, const char *kind, const char *message);
 
-/// The functions that a type offers. Those that return an int return 0, or -1 with a Python exception set; the allocator
-/// calls `set_error` instead.
+/// The functions that a type offers. They return 0, or -1 after an error. They set a Python exception for the error,
+/// except `allocate`, which calls `set_error`.
 typedef struct DLPackExchangeAPI {
   DLPackVersion version;
   struct DLPackExchangeAPI *previous; ///< the functions of an older major version; may be null

@@ -21,7 +21,7 @@ int raise_error(attn_status status, const char *message);
 /// Returns 0, or raises attn.Error with the runtime's last message and returns -1.
 int check(attn_status status);
 
-/// Like check, but for a call: for a wrong type or stride, the message adds how to convert the inputs.
+/// Like check, but if a type or a stride is wrong, the message also says how to convert the input.
 int check_call(attn_status status);
 
 #endif // ATTN_PYTHON_EXTENSION_H

@@ -62,7 +62,8 @@ static PyType_Slot library_slots[] = {
     {Py_tp_new, library_new},
     {Py_tp_dealloc, library_dealloc},
     {Py_tp_getset, library_properties},
-    {Py_tp_doc, "Library(path)\n\nA library that attnc wrote. Loading it runs its code: load only what you trust."},
+    {Py_tp_doc, "Library(path)\n\n"
+                "A library that attnc wrote. Loading a library runs its code: load only libraries that you trust."},
     {0, NULL}};
 
 PyType_Spec library_spec = {"attn._attn.Library", sizeof(Library), 0, Py_TPFLAGS_DEFAULT, library_slots};
@@ -78,7 +79,7 @@ typedef struct {
   int32_t num_inputs, num_outputs;
   bool is_plain; ///< one output, called "out", and no input that a call writes to
   bool *in_out;  ///< for each input, whether a call writes to it
-  long num_threads; ///< 0: PyTorch's setting if the first input is PyTorch's, otherwise all CPUs of the process
+  long num_threads; ///< 0: PyTorch's number if the first input is a PyTorch tensor, otherwise all CPUs of the process
 } Function;
 
 static int describe(attn_function *function, attn_role role, int32_t index, attn_argument *argument) {
@@ -216,7 +217,7 @@ static PyObject *function_use_embedded_weights(Function *self, PyObject *unused)
 
 //===-- Calls --------------------------------------------------------------===//
 
-/// The number of threads of a call with this first input.
+/// The number of threads of a call whose first input is `first`.
 static long count_threads(const Function *self, const Array *first) {
   if (self->num_threads || !first || !first->api)
     return self->num_threads;
@@ -229,7 +230,7 @@ static long count_threads(const Function *self, const Array *first) {
   PyObject *count = get_num_threads ? PyObject_CallNoArgs(get_num_threads) : NULL;
   long threads = count ? PyLong_AsLong(count) : 0;
   Py_XDECREF(count);
-  PyErr_Clear(); // arrays of another package
+  PyErr_Clear(); // there is no torch; another package has DLPack's functions
   return threads;
 }
 
@@ -261,7 +262,7 @@ static int check_gradients(PyObject *input) {
     return -1;
   PyObject *requires = PyObject_GetAttr(input, requires_grad);
   if (!requires) {
-    PyErr_Clear(); // of another package
+    PyErr_Clear(); // not a tensor of PyTorch
     return 0;
   }
   bool is_required = requires == Py_True;
@@ -306,7 +307,7 @@ static int fill_statistics(PyObject *statistics, const attn_statistics *from) {
   return result;
 }
 
-enum { FEW = 16 }; ///< a call with at most so many arguments allocates no memory for them
+enum { FEW = 16 }; ///< a call with at most this many arguments allocates no memory for them
 
 /// Calls the function with `inputs`. `outputs` is null or has arrays to write to. Returns a tuple of the outputs, or
 /// the output alone if `is_single`. If an input is not an array, sets *none to its index and *result to ARRAY_NONE, and
@@ -338,7 +339,7 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
     ++num_views;
     if (arrays[i].read_only && i < self->num_inputs && self->in_out[i]) {
       *result = ARRAY_ERROR;
-      raise_error(ATTN_ERROR_USAGE, "expected an array that can be written to for an input that the call changes, got a "
+      raise_error(ATTN_ERROR_USAGE, "expected a writable array for an input that the call changes, got a "
                                     "read-only array");
       goto end;
     }
@@ -360,7 +361,7 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
       made[num_made++] = output;
       ++num_views;
       if (array->read_only) {
-        raise_error(ATTN_ERROR_USAGE, "expected outputs that can be written to, got a read-only array");
+        raise_error(ATTN_ERROR_USAGE, "expected writable outputs, got a read-only array");
         goto end;
       }
     } else {
@@ -450,8 +451,8 @@ static PyObject *function_run(Function *self, PyObject *args, PyObject *kwargs) 
   return returned;
 }
 
-/// Runs the common call, k(x, mask) with only arrays and one result, here in C. Kernel._call, in Python, does all
-/// others.
+/// Runs the most common calls, such as k(x, mask), with only arrays and one result, here in C. Kernel._call, in Python,
+/// runs all other calls.
 static PyObject *function_call(Function *self, PyObject *args, PyObject *kwargs) {
   if (self->is_plain && PyTuple_Size(args) == self->num_inputs && (!kwargs || PyDict_Size(kwargs) == 0)) {
     ArrayResult result;
@@ -551,7 +552,7 @@ static PyMethodDef function_methods[] = {
      "tiles_skipped."},
     {"workspace_size", (PyCFunction)function_workspace_size, METH_O,
      "workspace_size(inputs)\n\n"
-     "The bytes of workspace that a call with these inputs, a tuple of arrays, needs on one thread."},
+     "The size in bytes of the workspace for a call with these inputs, a tuple of arrays, on one thread."},
     {"_set_weights", (PyCFunction)function_set_weights, METH_O, NULL},
     {"_load_weights", (PyCFunction)function_load_weights, METH_O, NULL},
     {"_use_embedded_weights", (PyCFunction)function_use_embedded_weights, METH_NOARGS, NULL},
@@ -563,7 +564,7 @@ static PyType_Slot function_slots[] = {
     {Py_tp_call, function_call},
     {Py_tp_getset, function_properties},
     {Py_tp_methods, function_methods},
-    {Py_tp_doc, "A function of a library, for one ISA level or GPU; the base of attn.Kernel."},
+    {Py_tp_doc, "A function of a library, for one ISA level or GPU; the base class of attn.Kernel."},
     {0, NULL}};
 
 PyType_Spec function_spec = {"attn._attn.Function", sizeof(Function), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,

@@ -54,10 +54,11 @@ PyMODINIT_FUNC PyInit__attn(void) {
     return NULL;
   error_type = PyErr_NewExceptionWithDoc(
       "attn.Error",
-      "An error of attn. Its text says what was expected and what was given. `status` is the name of the runtime's\n"
-      "status without ATTN_ERROR_, such as \"SHAPE\", or \"COMPILE\" if the compiler refused a model.",
+      "An error of attn. Its text says what was expected and what was given. `status` is the name of the error's\n"
+      "status in attn.h without the prefix ATTN_ERROR_, such as \"SHAPE\", or \"COMPILE\" if the compiler refused a\n"
+      "model.",
       PyExc_RuntimeError, NULL);
-  if (error_type) { // the default for an error without a status of its own
+  if (error_type) { // the status of an error that sets none
     PyObject *status = PyUnicode_FromString(name_status(ATTN_ERROR_USAGE));
     PyObject_SetAttrString(error_type, "status", status);
     Py_XDECREF(status);

@@ -18,7 +18,7 @@ func.func @identity_score(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
-// With head size 0 every score is an empty sum, 0, so a region that yields the constant 0 is removed.
+// With head size 0, every score is an empty sum, 0, so a region that yields the constant 0 is removed.
 // CHECK-LABEL: @zero_score
 // CHECK-NOT: score
 // CHECK: return
@@ -40,7 +40,7 @@ func.func @zero_score(%q: tensor<2x8x0xf32>, %v: tensor<2x8x4xf32>) -> tensor<2x
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 
-// If the region only multiplies the score by a constant, the scale takes the constant and the region is removed.
+// If the region only multiplies the score by a constant, the scale is multiplied by it and the region is removed.
 // CHECK-LABEL: @factor
 // CHECK: scale = 1.250000e-01 : f32} -> tensor
 func.func @factor(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
@@ -89,7 +89,7 @@ func.func @divisor_of_softcap(%q: tensor<2x8x4xf32>) -> tensor<2x8x4xf32> {
   return %o : tensor<2x8x4xf32>
 }
 
-// The scale takes neither a division of a constant by the score nor a division of the score by zero.
+// A division of a constant by the score, or of the score by zero, is not folded into the scale.
 // CHECK-LABEL: @divisor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.divf
@@ -115,7 +115,7 @@ func.func @divisor_kept(%q: tensor<2x8x4xf32>) -> (tensor<2x8x4xf32>, tensor<2x8
   return %o, %p : tensor<2x8x4xf32>, tensor<2x8x4xf32>
 }
 
-// The scale does not take a factor if the score has another use, or if their product leaves the range of f32.
+// A factor is not folded into the scale if the score has another use, or if the new scale is not a normal f32.
 // CHECK-LABEL: @factor_kept
 // CHECK: scale = 5.000000e-01 : f32}
 // CHECK: arith.mulf
@@ -225,7 +225,7 @@ func.func @used_weights(%q: tensor<2x8x4xf32>, %w: tensor<2x8x8xf32>) -> tensor<
 #w = affine_map<(b, q, k, d, e) -> (q, k)>
 #t = affine_map<(b, q, k, d, e) -> (k, q)>
 
-// Nothing reads %x; two operands read %w through one map, and a third reads it transposed; the mask reads %n.
+// The operand %x is removed, because nothing reads it. Of the two operands %w with the same map, one is removed.
 // CHECK-LABEL: @captures
 // CHECK-SAME: %[[X:.*]]: tensor<2xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[N:.*]]: tensor<2xi32>)
 // CHECK: captures(%[[W]], %[[W]], %[[N]] : tensor<8x8xf32>, tensor<8x8xf32>, tensor<2xi32>)

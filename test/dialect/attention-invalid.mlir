@@ -1,8 +1,8 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// A1 to A12 name the constraints of attn.attention in docs/dialect.md.
+// A1 to A13 are the constraints of attn.attention in docs/dialect.md.
 
-// A1: one map for each operand.
+// A1: there is one indexing map for each operand.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -71,7 +71,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A2: a map names no dimension twice.
+// A2: a map has no dimension twice.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -85,7 +85,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A3: query names q and d.
+// A3: the map of the query has q and d.
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -99,7 +99,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A3: key names neither q nor e.
+// A3: the map of the key has neither q nor e.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -113,7 +113,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<8x8x4xf32>) {
 
 // -----
 
-// A3: value names k and e.
+// A3: the map of the value has k and e.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
@@ -127,7 +127,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A4: out names every batch dimension, q and e.
+// A4: the map of out has every batch dimension, q and e.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -141,7 +141,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<1x8x4xf32>) {
 
 // -----
 
-// A4: probabilities name every batch dimension, q and k.
+// A4: the map of the probabilities has every batch dimension, q and k.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -156,7 +156,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %y: tensor<2x8x1xf32>) {
 
 // -----
 
-// A5: captured operands name neither d nor e.
+// A5: maps of captured operands have neither d nor e.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -280,7 +280,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
 
 // -----
 
-// A8: one block that ends in a yield.
+// A8: the region has one block, which ends in a yield.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
@@ -523,7 +523,7 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>, %l: tensor<2x4xf3
 
 // -----
 
-// A12: a plan with columns of queries does not write a state.
+// A12: the plan of an attention with a state has the schedule decode.
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>

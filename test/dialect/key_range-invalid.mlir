@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// R1 and R2 name the constraints of attn.key_range in docs/dialect.md.
+// R1 and R2 are the constraints of attn.key_range in docs/dialect.md.
 
 // R1: each symbol of the mask has two operands, a least and a greatest value.
 func.func @invalid(%i: index) {

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -canonicalize | FileCheck %s
 
-// The attribute #attn.causal loads the dialect attn, which defines these patterns.
+// The attribute #attn.causal loads the dialect attn, which defines the patterns that are tested here.
 
 // A slice without elements reads nothing, and its source is not computed.
 // CHECK-LABEL: @part(

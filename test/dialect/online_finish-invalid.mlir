@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// F1 names the constraint of attn.online_finish in docs/dialect.md.
+// F1 is the constraint of attn.online_finish in docs/dialect.md.
 
 // F1: out agrees with sum and acc on the sizes.
 func.func @invalid(%l: tensor<6xf32>, %a: tensor<4x6xf32>) {

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// I1 names the constraint of attn.online_init in docs/dialect.md.
+// I1 is the constraint of attn.online_init in docs/dialect.md.
 
 // I1: acc has rank 2.
 func.func @invalid(%m: tensor<6xf32>) {
@@ -29,7 +29,7 @@ func.func @invalid(%m: tensor<6xf32>, %l: tensor<6xf64>, %a: tensor<4x6xf32>) {
 
 // -----
 
-// I1: this type is a float type.
+// I1: max, sum and acc have a float type.
 func.func @invalid(%m: tensor<6xi32>, %a: tensor<4x6xi32>) {
   // expected-error @+1 {{expected one float type, got 'tensor<6xi32>' and 'tensor<6xi32>'}}
   %r:3 = attn.online_init outs(%m, %m, %a : tensor<6xi32>, tensor<6xi32>, tensor<4x6xi32>) -> tensor<6xi32>, tensor<6xi32>, tensor<4x6xi32>

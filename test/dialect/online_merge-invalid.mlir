@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// G1 and G2 name the constraints of attn.online_merge in docs/dialect.md.
+// G1 and G2 are the constraints of attn.online_merge in docs/dialect.md.
 
 // G1: the parts have agreeing sizes.
 func.func @invalid(%ms: tensor<2x6xf32>, %as: tensor<3x4x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>) {
@@ -12,7 +12,7 @@ func.func @invalid(%ms: tensor<2x6xf32>, %as: tensor<3x4x6xf32>, %m: tensor<6xf3
 
 // -----
 
-// G1: the parts have a dimension more than the merged state.
+// G1: the parts have one dimension more than the merged state.
 func.func @invalid(%as: tensor<2x4x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>) {
   // expected-error @+1 {{expected part_max of rank 2, got 'tensor<6xf32>'}}
   %r:3 = attn.online_merge ins(%m, %m, %as : tensor<6xf32>, tensor<6xf32>, tensor<2x4x6xf32>)

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// W1 to W6 name the constraints of attn.online_probabilities in docs/dialect.md.
+// W1 to W6 are the constraints of attn.online_probabilities in docs/dialect.md.
 
 // W1: max, sum and probabilities have agreeing sizes.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %m: tensor<6xf32>, %l: tensor<5xf32>, %s: tensor<8x6xf32>, %i: index) {

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// S1 to S8 name the constraints of attn.online_step in docs/dialect.md.
+// S1 to S8 are the constraints of attn.online_step in docs/dialect.md.
 
 // S1: scores, max, sum and acc have agreeing sizes.
 func.func @invalid(%q: tensor<3x6xf32>, %k: tensor<8x3xf32>, %v: tensor<8x4xf32>, %s: tensor<8x6xf32>, %m: tensor<6xf32>, %l: tensor<6xf32>, %a: tensor<4x5xf32>, %i: index) {

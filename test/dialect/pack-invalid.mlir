@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// P1 to P5 name the constraints of attn.pack in docs/dialect.md.
+// P1 to P5 are the constraints of attn.pack in docs/dialect.md.
 
 // P1: there is one output.
 func.func @invalid(%x: tensor<8x4xf32>, %o: tensor<2x4x4xf32>) {

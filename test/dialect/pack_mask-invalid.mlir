@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// M1 and M2 name the constraints of attn.pack_mask in docs/dialect.md.
+// M1 and M2 are the constraints of attn.pack_mask in docs/dialect.md.
 
 // M1: the mask has at least the dimensions of queries and keys.
 func.func @invalid(%m: tensor<70xi1>, %w: tensor<3xi32>) {

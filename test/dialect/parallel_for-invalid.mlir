@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -split-input-file -verify-diagnostics
 
-// L1 names the constraint of attn.parallel_for in docs/dialect.md.
+// L1 is the constraint of attn.parallel_for in docs/dialect.md.
 
 // L1: the task is a function.
 func.func @invalid(%n: index) {

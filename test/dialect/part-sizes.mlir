@@ -1,7 +1,8 @@
 // RUN: attn-opt %s -canonicalize -split-input-file | FileCheck %s
 
-// The attribute #attn.causal loads the dialect attn, which defines these patterns. They make the size %c1 static. Of
-// their two dimensions of size 1, the slices keep the first and drop the last.
+// The attribute #attn.causal loads the dialect attn, which defines the patterns that are tested here. The patterns make
+// the size %c1 static. The slices have two dimensions of size 1. Their types keep the first dimension and drop the
+// last.
 // CHECK-LABEL: @read(
 // CHECK: %[[P:.*]] = tensor.extract_slice %{{.*}}[%{{.*}}, 0, 3] [1, %{{.*}}, 1] {{.*}} to tensor<1x?xf32>
 // CHECK: tensor.cast %[[P]] : tensor<1x?xf32> to tensor<?x?xf32>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -transform-interpreter -verify-diagnostics
 
-// Parts of 48 keys: the second part would begin within a word of 32 keys of the packed mask.
+// With parts of 48 keys, the second part would begin inside a word of the packed mask, which has the bits of 32 keys.
 func.func @words(%words: tensor<3x48xi32>, %s: tensor<96x48xf32>, %m: tensor<48xf32>, %l: tensor<48xf32>, %a: tensor<64x48xf32>,
                  %q: tensor<64x48xf32>, %k: tensor<96x64xf32>, %v: tensor<96x64xf32>, %i: index) {
   // expected-error @+3 {{expected tiles that begin at a multiple of 32 keys, because a captured mask is packed}}

@@ -2,10 +2,10 @@
 
     build.py PAGE COPY PROGRAM... [-- SOURCE...]
 
-The page contains patches; `git apply` reads them from the page itself. The script compiles the sources that the patches
-change, and each SOURCE. A SOURCE includes a file that a changed TableGen file generates. Everything else comes from the
-build of the original tree, which stays unchanged. A new source must be listed in a CMake file, and is compiled with the
-flags of a source in the same folder.
+`git apply` reads the patches from the page itself. The script compiles the sources that the patches change, and each
+SOURCE, which includes code that a changed TableGen file generates. Everything else comes from the build of the original
+tree, which stays unchanged. A new source must be listed in a CMake file, and is compiled with the flags of a source in
+the same folder.
 """
 
 import pathlib

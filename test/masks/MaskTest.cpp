@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Bounds of visible keys, and proofs about whole masks, are compared with the pairs that kept() describes. Cases are
+// Bounds of kept keys, and proofs about whole masks, are compared with the pairs that kept() describes. The cases are
 // random. Each test prints its seed; a run with this seed in the environment variable ATTN_SEED repeats the cases.
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ struct Tile {
     for (const KeptSet &set : kept)
       for (unsigned capture : set.symbols) {
         ArrayRef<int64_t> values = captured[capture];
-        // A tile without rows has no least and no greatest value. Any value will do.
+        // A tile without rows has no least and no greatest value, so any value is allowed.
         result.push_back(values.empty() ? 0 : *llvm::min_element(values));
         result.push_back(values.empty() ? 0 : *llvm::max_element(values));
       }
@@ -264,7 +264,7 @@ TEST_F(MaskTest, OperationsComputeTheSame) {
 
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     builder.setInsertionPointToEnd(module->getBody());
-    // Some operands are constants, others are results of an unknown operation.
+    // Some operands are constants; the others are results of an unknown operation.
     llvm::DenseMap<Value, Attribute> constants;
     SmallVector<OpFoldResult> mixed;
     for (int64_t operand : operands) {
@@ -304,7 +304,7 @@ TEST_F(MaskTest, ProofsOfNamedMasks) {
     MaskInterface mask = this->mask();
     PairCounts counts{between(0, 12), between(0, 12)};
     SmallVector<KeptSet> kept = mask.kept(0);
-    // A length may be any integer: -1 hides every key, and a length above the number of keys hides none.
+    // A length may be any integer: -1 hides every key, and a length above the number of keys hides no key.
     bool hasEmptyRow = false, hidesPair = false;
     for (int64_t length = -1; length <= counts.keys + 1; ++length) {
       Tile tile{0, counts.queries, counts.keys, 1, {SmallVector<int64_t>(counts.queries, length)}};
@@ -342,7 +342,7 @@ TEST_F(MaskTest, ProofsOfUnknownCounts) {
   EXPECT_FALSE(mayHaveEmptyRow(causal, 2, selfAttention));
   EXPECT_FALSE(mayHaveEmptyRow(window, 2, selfAttention));
   EXPECT_TRUE(mayHaveEmptyRow(late, 2, selfAttention));
-  // An unknown number of keys may be 0, so that every row is empty. If there are many more queries than keys, the
+  // An unknown number of keys may be 0; then every row is empty. If there are many more queries than keys, the
   // window of the last query lies beyond the last key.
   EXPECT_TRUE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown}));
   EXPECT_FALSE(mayHaveEmptyRow(causal, 2, {kUnknown, kUnknown, false, /*someKey=*/true}));

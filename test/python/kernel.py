@@ -107,10 +107,10 @@ class Calls(Case):
             def __array_namespace__(self):
                 return type("Space", (), {"from_dlpack": staticmethod(lambda values: Other(np.from_dlpack(values)))})
 
-        class Alone(Other):  # of a package that cannot make arrays
+        class Alone(Other):  # an array of a package that cannot make arrays
             __array_namespace__ = None
 
-        with self.assertError("argument 'x' expected an array whose package has from_dlpack, .* got an object of type Alone"):
+        with self.assertError("argument 'x' expected an array of a package with from_dlpack, .* got an object of type Alone"):
             self.kernel(Alone(self.x))
         result = self.kernel(Other(self.x))
         self.assertIsInstance(result, Other)
@@ -180,7 +180,7 @@ class Sizes(Case):
         for length in (0, 1, 2, 3, 17, 70, 512):
             x = rng.standard_normal((1, length, 16), np.float32)
             self.assertEqual(kernel(x).shape, (1, length, 16))
-        # The first rows of a causal block do not depend on later ones.
+        # The first rows of a causal block do not depend on later rows.
         self.assertNear(kernel(x)[:, :17], kernel(np.ascontiguousarray(x[:, :17])), 1e-5)
         with self.assertError("512", "SHAPE"):
             kernel(np.zeros((1, 513, 16), np.float32))
@@ -282,7 +282,7 @@ class Files(Case):
         with self.assertError("schedule", "COMPILE"):
             attn.compile(MODELS / "mha.pt2", schedule="fast")
         if not importlib.util.find_spec("torch"):
-            with self.assertError("expected PyTorch, which tells attn the GPU of the device 'cuda'", "DEVICE"):
+            with self.assertError("expected PyTorch, to find the GPU of the device 'cuda'", "DEVICE"):
                 attn.compile(MODELS / "mha.pt2", device="cuda")
 
     def test_cache(self):
@@ -320,7 +320,7 @@ class Reports(Case):
             attn.compile(MODELS / "mha.pt2").report.picture(x=3)
 
     def test_skipped_tiles(self):
-        """The table says the same as the text about tiles that a call may skip."""
+        """The table and the text of a report give the same share of tiles that a call may skip."""
         for mask, share in ((window, "known at the call"), (lengths, "known at the call")):
             report = attn.attention(heads=1, head_size=8, mask=mask).report
             self.assertIn(f"tiles skipped: {share}", str(report))
@@ -383,7 +383,7 @@ class Masks(Case):
         self.check(None, (), True, key_heads=2)
         self.check(window, (), window(*places), "#attn.window<left = 8, right = 0>", key_heads=2)
         self.check(lengths, (n,), k < n[b], "#attn.lengths<0>")
-        # If an array is indexed by q and by k, there are as many queries as keys.
+        # An array that is indexed both by q and by k requires as many queries as keys.
         self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.causal", key_heads=2, keys=33)
         self.check(lambda b, h, q, k: abs(q - k) < 6, (), abs(q - k) < 6, "#attn.window<left = 5, right = 5>")
         self.check(given, (keep,), given(*places, keep), key_heads=1)
@@ -473,7 +473,7 @@ class Masks(Case):
             self.assertTrue(((of_one == "░") | (of_one == "·"))[keep == 0].all())
 
     def test_plot_any_mask(self):
-        """The picture shows conditions that attn does not recognize, and which empty tiles attn computes nevertheless."""
+        """The picture shows conditions that attn does not recognise, and the empty tiles that attn computes."""
         q, k = np.ogrid[:100, :100]
         ids = np.repeat([[0, 1, 2, 3]], 25, axis=1)
         picture = attn.plot_mask(documents, 100, 100, ids)

@@ -195,7 +195,7 @@ class Modules(Case):
             kernel(x)
 
     def test_repeated_examples(self):
-        """torch.export takes arguments that are one tensor for one argument, so attn gives it copies."""
+        """torch.export merges arguments that are the same tensor, so attn passes copies to torch.export."""
 
         class Apart(torch.nn.Module):
             def __init__(self):
@@ -295,7 +295,7 @@ class Modules(Case):
                 kernel.load_state_dict(state)
 
     def test_values_in_code(self):
-        """A mask in a buffer becomes code, so other values for it are an error, and another mask gives other code."""
+        """A mask in a buffer is part of the code, so its values must not change. Another mask gives other code."""
 
         class Causal(torch.nn.Module):
             def __init__(self, mask):
@@ -323,7 +323,7 @@ class Modules(Case):
             kernel = attn.compile(causal.eval(), (x,))
             compiled = kernel.as_module(causal)
             self.assertNear(compiled(x), causal(x))
-            causal.mask.mul_(1)  # a new version with the same values
+            causal.mask.mul_(1)  # increments the version counter, but changes no value
             self.assertNear(compiled(x), causal(x))
             causal.mask.fill_(1)
             for _ in range(2):
@@ -456,7 +456,7 @@ class Modules(Case):
         self.assertNear(compiled(self.x), self.module(self.x))
         self.module.load_state_dict(MultiHeadAttention(64, 8).state_dict())
         self.assertNear(compiled(self.x), self.module(self.x))
-        with torch.enable_grad(), self.assertWarnsRegex(UserWarning, "runs in PyTorch, because a gradient is wanted"):
+        with torch.enable_grad(), self.assertWarnsRegex(UserWarning, "runs in PyTorch, because a gradient is required"):
             compiled(self.x).sum().backward()
         self.assertIsNotNone(self.module.out_proj.weight.grad)
         with self.assertError("compiled from a module"):
@@ -479,7 +479,7 @@ class Modules(Case):
         self.assertTrue(torch.equal(other(self.x), expected))
         other[1].out_proj.bias.add_(1)
         changed = other[1].layer(other[0](self.x))
-        for _ in range(2):  # each keeps its own weights
+        for _ in range(2):  # each module keeps its own weights
             self.assertNear(other(self.x), changed)
             self.assertTrue(torch.equal(model(self.x), expected))
         with tempfile.TemporaryDirectory() as folder:
@@ -528,7 +528,7 @@ class Modules(Case):
 
 
 def models():
-    """Yields small models of transformers with random weights, and inputs of several lengths."""
+    """Yields names, small models of transformers with random weights, and functions that make inputs of a length."""
     t = transformers
     sizes = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=64, intermediate_size=128, vocab_size=100)
 
@@ -560,7 +560,7 @@ class Backend(Case):
                     options = {} if name == "vit" else {"use_cache": False} if name != "bert" else {}
                     self.assertNear(compiled(**x, **options)[0], model(**x, **options)[0], 5e-6)
                 whole = [report for report in attn.dynamo.reports if "compiled as a whole" in report]
-                # Dynamo compiles one graph for the first length, and one for all others.
+                # Dynamo compiles one graph for the first length, and another for all other lengths.
                 self.assertEqual(len(whole), 1 if name == "vit" else 2, attn.dynamo.reports)
 
     def test_parts(self):
@@ -587,7 +587,7 @@ class Backend(Case):
         self.assertRegex(attn.dynamo.reports[0], "compiled in 2 parts: multi_head_attention.py:31 .*aten.fft_rfft.default")
 
     def test_weights_of_inference_mode(self):
-        """Tensors that are made in inference mode have no version counter, which would tell that weights changed."""
+        """Weights may be made in inference mode, although such tensors have no version counter."""
         x = torch.randn(2, 14, 64)
         with torch.inference_mode():
             module = MultiHeadAttention(64, 8).eval()
@@ -613,7 +613,7 @@ class Backend(Case):
                 self.assertIsInstance(context.exception.inner_exception, attn.Error)
 
     def test_transformer_encoder(self):
-        """In inference mode, PyTorch's encoder layers are one op, which attn decomposes."""
+        """In inference mode, each encoder layer of PyTorch is one op, which attn decomposes."""
         x = torch.randn(2, 20, 64)
         ends = torch.tensor([20, 12])
         hidden = torch.ones(20, 20, dtype=torch.bool).triu(1)
@@ -630,7 +630,7 @@ class Backend(Case):
                     self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
 
     def test_changed_mask(self):
-        """A mask whose values are part of the code has changed, so the graph runs in PyTorch."""
+        """If a mask whose values are part of the code changes, the graph runs in PyTorch."""
 
         class Masked(torch.nn.Module):
             def __init__(self):
@@ -651,7 +651,7 @@ class Backend(Case):
     def test_left(self):
         module = MultiHeadAttention(64, 8).eval()
         torch.compile(module, backend="attn")(torch.randn(2, 14, 64)).sum().backward()
-        self.assertIn("a gradient is wanted", attn.dynamo.reports[-1])
+        self.assertIn("a gradient is required", attn.dynamo.reports[-1])
         with torch.no_grad():
             linear = torch.nn.Linear(4, 4)
             x = torch.randn(2, 4)
@@ -718,7 +718,7 @@ class Transformers(Case):
                         self.assertNear(model(x, **options).logits[mask.bool()], expected, 5e-6)
         self.assertEqual(attn.transformers._warned, {"s_aux is given"})
         gemma.set_attn_implementation("attn")
-        with self.assertWarnsRegex(UserWarning, "a gradient is wanted"):
+        with self.assertWarnsRegex(UserWarning, "a gradient is required"):
             got = gemma(x).logits
         gemma.set_attn_implementation("eager")
         self.assertNear(got, gemma(x).logits, 5e-6)
@@ -741,7 +741,7 @@ class Transformers(Case):
         _, model, inputs = next(models())
         model.set_attn_implementation("attn")
         attn.transformers._warned.clear()
-        with self.assertWarnsRegex(UserWarning, "runs in PyTorch, because a gradient is wanted"):
+        with self.assertWarnsRegex(UserWarning, "runs in PyTorch, because a gradient is required"):
             model.eval()(**inputs(1, 8))[0].sum().backward()
 
 

@@ -1,4 +1,4 @@
-//===- Fixture.h - random tensors, and a context of every dialect -*- C++ -*-===//
+//===- Fixture.h - random tensors and a context with all dialects -*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -18,7 +18,7 @@
 
 namespace attn {
 
-/// The base of tests that interpret modules.
+/// The base class of tests that interpret modules.
 class InterpreterTest : public testing::Test {
 protected:
   InterpreterTest() : context(registry(), mlir::MLIRContext::Threading::DISABLED) {

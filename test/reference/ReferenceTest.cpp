@@ -1,4 +1,4 @@
-//===- ReferenceTest.cpp - the reference of each op, checked by hand -------===//
+//===- ReferenceTest.cpp - the reference against hand-computed values ------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -45,7 +45,7 @@ protected:
                         tensor::TensorDialect>();
   }
 
-  /// Returns the results of @f, the function whose text is given.
+  /// Parses `function`, which defines @f, and returns the results of @f.
   std::vector<Elements> run(const Twine &function, ArrayRef<ReferenceTensor> inputs = {}) {
     std::string text = ("#row = affine_map<(q, k, d, e) -> (q, d)>\n"
                         "#key = affine_map<(q, k, d, e) -> (k, d)>\n"
@@ -196,7 +196,7 @@ TEST_F(ReferenceTest, Masks) {
   expect(
       run(masked("mask(#attn.and<[#attn.causal, #attn.dense<0>]>)", i1, "#pair"), {q, k, v, dense}),
       {{1, 0, 3}});
-  // A NaN counts as nonzero.
+  // In a dense mask, NaN counts as nonzero.
   dense.elements[0] = kNaN;
   expect(run(masked("mask(#attn.dense<0>)", "tensor<3x4xf32>", "#pair"), {q, k, v, dense}),
          {{9 / 2., 0, 3}});
@@ -289,7 +289,7 @@ TEST_F(ReferenceTest, OnlineStep) {
   expect(run("", -kInfinity, 0, 0), {{kNaN, kNaN}, {kLog3}, {4 / 3.}, {7}});
   expect(run("", 0, 1, 5), {{kNaN, kNaN}, {kLog3}, {5 / 3.}, {26 / 3.}});
   expect(run("mask(#attn.causal)", -kInfinity, 0, 0), {{kNaN, kNaN}, {0}, {1}, {3}});
-  // Whatever values hidden keys have, they change neither the initial state nor any other.
+  // The values of hidden keys change neither the initial state nor a later state.
   v.elements = {kNaN, kNaN};
   expect(run("mask(#attn.causal<offset = -1>)", -kInfinity, 0, 0),
          {{kNaN, kNaN}, {-kInfinity}, {0}, {0}});
@@ -435,7 +435,7 @@ TEST_F(ReferenceTest, TestMask) {
 }
 
 TEST_F(ReferenceTest, Scalars) {
-  // Integers wrap around at their width. The op decides whether it treats them as signed.
+  // Integers wrap around at their width. Each op decides whether it treats its operands as signed.
   expect(run(R"(
     func.func @f(%a: i8, %b: i1, %x: f32) -> (i32, i32, i8, f32, i1, f32) {
       %1 = arith.extui %a : i8 to i32

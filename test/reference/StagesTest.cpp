@@ -38,7 +38,7 @@ class StagesTest : public InterpreterTest {
 protected:
   StagesTest() { loadFrontendDialects(context); }
 
-  /// Compares the outputs of a module after `pass`, `got`, with its outputs before, `meant`.
+  /// Compares `got`, the outputs of a module after `pass`, with `meant`, the expected outputs.
   static void expectSame(StringRef pass, const ReferenceResults &got, const ReferenceResults &meant,
                          double tolerance) {
     ASSERT_TRUE(succeeded(got)) << "after " << pass.str();
@@ -74,8 +74,8 @@ protected:
             op.setPlanAttr(PlanAttr::get(&context, schedule, 8, 4, /*group=*/1));
           });
         SCOPED_TRACE((stage.name + ", schedule " + stringifySchedule(schedule)).str());
-        // Raising folds factors into one scale, and tiling splits the scale between queries and scores. Both round to
-        // f32.
+        // Raising folds factors into one scale, and tiling splits the scale between queries and scores. Both
+        // stages round a scale to f32.
         bool changesScale = stage.name == "raise" || stage.name == "tile";
         double tolerance = changesScale ? 1e-6 : 1e-12;
         PassManager manager(&context);
@@ -276,8 +276,8 @@ TEST_F(StagesTest, Sink) {
 }
 
 TEST_F(StagesTest, NaN) {
-  // There is NaN in keys and values at position 22, which the causal mask hides from all queries, and in a key and a
-  // value at position 6, which the mask hides from some queries.
+  // Keys and values contain NaN at two positions. The causal mask hides position 22 from all queries, and position 6
+  // from some queries.
   for (int64_t e = 0; e < 5; ++e)
     value.at({0, 0, 22, e}) = std::nan("");
   key.at({0, 1, 22, 1}) = std::nan("");

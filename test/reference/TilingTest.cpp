@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// MLIR's tileUsingSCF tiles attn.online_step, one step of an online softmax, by loops over its keys and queries. It
-// also splits the keys into parts, whose results attn.online_merge merges. The tests interpret the function before and
-// after tiling and compare the results.
+// MLIR's tileUsingSCF tiles attn.online_step, one step of an online softmax, with loops over its keys and queries. It
+// also splits the keys into parts, whose results attn.online_merge merges. The tests interpret a function before and
+// after tiling, and compare the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +85,7 @@ protected:
     }
   }
 
-  /// Tiles a step by loops over keys and queries, and splits its keys by both strategies for reductions that MLIR has.
+  /// Tiles a step with loops over keys and queries. Also splits its keys with MLIR's strategies for partial reductions.
   void runStep(const std::string &mask = "", ArrayRef<Capture> captures = {},
                const std::string &score = "", ArrayRef<int64_t> keyTiles = {1, 32, 33, 64, 70, 99},
                const std::string &scale = "0.5") {

@@ -1,4 +1,4 @@
-// With every schedule and ISA level tested here, a boolean is true if its byte is not 0.
+// A boolean is true if its byte is not 0, with two schedules and at two ISA levels.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/per-head.so
 // RUN: attnc %s -o %t/unfused.so --schedule=unfused

@@ -1,4 +1,4 @@
-"""Formulas for the operations of a graph, on float64 values that each have a bound on the error of f32 arithmetic.
+"""Formulas for the operations of a graph, on float64 values, each with a bound on the error of f32 arithmetic.
 
 A matrix product of multiples of a common unit, such as small integers, is exact in f32 for any order of its sum, so its
 bound is 0. All other operations add a few rounding errors. Scores of size s have an error of about 2^-24 s, so
@@ -33,7 +33,7 @@ class Bounded:
 
 
 def grid(value):
-    """Returns a power of two that divides every value, the largest of those tried, or None."""
+    """Returns the largest tried power of two that divides every value, or None."""
     if not np.isfinite(value).all():
         return None
     largest = np.abs(value).max(initial=0)
@@ -47,7 +47,7 @@ def grid(value):
 
 
 def rounded(value, error):
-    """Returns the bound after an operation that rounds once. The bound does not grow if f32 can represent the value."""
+    """Returns the value and its bound after one rounding. The bound does not grow if f32 can represent the value."""
     exact = (error == 0) & (value.astype(np.float32) == value)
     return Bounded(value, np.where(exact, 0, error + ROUNDING * np.abs(value)))
 
@@ -79,7 +79,7 @@ def is_exact(a, b, init, absolute):
         if grid(init.value) is None:
             return False
         unit = min(unit, grid(init.value))
-    return absolute.max(initial=0) < 2.0**23 * unit  # f32 has 24 bits, one more for the difference of two sums
+    return absolute.max(initial=0) < 2.0**23 * unit  # f32 has 24 bits; one is left for the difference of two sums
 
 
 def scaled(a, factor):

@@ -1,4 +1,4 @@
-// All scores are one large constant, so LLVM folds parts of their exponents; all probabilities must still be equal.
+// All scores are the same large constant, so LLVM folds parts of the exponentials; all probabilities must be equal.
 // RUN: attn-run %s --reference --level=x86-64 | FileCheck %s
 // RUN: attn-run %s --reference | FileCheck %s
 // CHECK: output 0: error {{[0-9.]+}}e-{{0[6-9]|1}}

@@ -1,7 +1,7 @@
 """decode.py FOLDER [all]: checks attentions of few queries whose keys are divided into parts.
 
-The results are compared with float64 at every ISA level that this CPU supports, and those of three threads must have
-the same bits as those of one. With "all", every kind of attention is combined with every number of queries.
+The results are compared with float64 at every ISA level that this CPU supports, and must have the same bits with three
+threads as with one. With "all", every kind of attention is combined with every number of queries.
 """
 import itertools
 import pathlib

@@ -1,4 +1,4 @@
-"""differential.py [--models] [--draws=N] [--seed=S] [--only=I] [--keep=DIR] ...: random modules against float64.
+"""differential.py [--models] [--draws=N] [--seed=S] [--only=I] [--keep=DIR] ...: compares random modules with float64.
 
 A draw is one module: a single attn.attention (differential_op.py), or projections, attentions and sums as linalg text
 (differential_module.py). With --models, a draw is a .pt2 file: a model (differential_model.py), or ops between views
@@ -7,9 +7,9 @@ with an error message of one sentence. Errors, and attentions that were not fuse
 fails, the script prints a command that repeats the failure with as few features as possible.
 
 A module is compiled once for all its ISA levels, and called with several sets of sizes and data, the problems of the
-draw. A problem is checked at every level that this CPU supports, by three calls with each of two numbers of threads on
-one set of weights. Before each call, the outputs and the workspace are filled with different bytes; inputs and packed
-weights are on read-only pages. All outputs of a level must have the same bits, and must be within the bound that
+draw. At every level that this CPU supports, a problem is called with two numbers of threads, three times with each, and
+with the same weights. Before each call, the outputs and the workspace are filled with different bytes; inputs and
+packed weights are on read-only pages. All outputs of a level must have the same bits, and must be within the bound that
 bounded.py computes in float64. The calls run in a child process. A draw depends only on the seed and its index, so
 --only repeats it.
 """
@@ -139,7 +139,7 @@ def call_all(draw, seed, folder, tell):
                         reasons = [bounded.difference(*pair) for pair in zip(arrays, expected)]
                         why = next((f"result {i}: {reason}" for i, reason in enumerate(reasons) if reason), None)
                     elif result != first:
-                        why = "other bits than the first call"
+                        why = "other bits than those of the first call"
                     if why:
                         tell("wrong", number=number, why=f"{level.decode()}, {count} threads, call {call}: {why}")
         for tensor in tensors + outputs:
@@ -256,7 +256,8 @@ parser.add_argument("--problems", type=int, default=8, help="the number of probl
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--only", type=int, help="the index of the one draw to run")
 parser.add_argument("--models", action="store_true", help="draw .pt2 files instead of linalg text")
-parser.add_argument("--features", type=lambda text: text.split(","), help="the decisions that may not be the simplest")
+parser.add_argument("--features", type=lambda text: text.split(","),
+                    help="the decisions that need not be the simplest choice")
 parser.add_argument("--first", type=int, default=0, help="the index of the first draw")
 parser.add_argument("--keep", type=pathlib.Path, help="the folder in which the files of a single draw are kept")
 parser.add_argument("--jobs", type=int, default=1, help="the number of draws that run at once")

@@ -7,8 +7,8 @@
     graph.evaluate({"x": array}, {"B": 2})
 
 A size is a number, a symbol or a polynomial over symbols. A tensor has the methods of a torch tensor. If several ops
-compute the same, the method has the name of the op as an argument. References are computed in float64; values beyond
-the range of float32 become infinite.
+compute the same result, the method has the name of the op as an argument. References are computed in float64; values
+beyond the range of float32 become infinite.
 """
 import math
 import pathlib
@@ -304,7 +304,7 @@ class Tensor:
             x, [x.shape[i - len(n)] if m == -1 else m for i, m in enumerate(n)]), shape, None, size=written)
 
     def slice(self, dim, start, end, step=1):
-        """Slices a dimension. `start` and `end` lie within it."""
+        """Slices a dimension. `start` and `end` lie within the dimension."""
         shape = list(self.shape)
         count = (shape[dim] if end == LAST else end) - start
         shape[dim] = count if step == 1 else -(-count // step)
@@ -324,7 +324,7 @@ class Tensor:
                          dims=list(dims))
 
     def parts(self, sizes, dim, op="split_with_sizes.default"):
-        """Splits a dimension into parts, by the op of the given name."""
+        """Splits a dimension into parts with the op of the given name."""
         ends = np.cumsum(sizes)[:-1]
         arguments = {"split_with_sizes.default": {"split_sizes": list(sizes)}, "split.Tensor": {"split_size": sizes[0]},
                      "chunk.default": {"chunks": len(sizes)}, "unbind.int": {}}[op]
@@ -364,7 +364,7 @@ class Graph:
         return self.inputs[name]
 
     def weight(self, name, array):
-        """Returns the parameter of this name, which the first call adds."""
+        """Returns the parameter of this name. The first call with the name adds it."""
         if name not in self.weights:
             self.weights[name] = self.tensor(array.shape, array.dtype.name), array
         return self.weights[name][0]
@@ -472,10 +472,10 @@ class Graph:
     def symbols(self):
         return sorted({symbol_of(n) for t in self.inputs.values() for n in t.shape} - {None})
 
-    # --- Its meaning ---
+    # --- Evaluation ---
 
     def evaluate(self, arrays, sizes, stored=lambda array: array):
-        """Computes the results. Calls `stored` with each tensor of floats when it is computed."""
+        """Computes the results. Replaces each tensor of floats with the tensor that `stored` returns for it."""
         def made(array, dtype):
             if dtype != "float32":
                 return np.asarray(array, dtype)

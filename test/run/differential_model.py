@@ -24,7 +24,7 @@ class Draw:
 
     def __init__(self, seed, index, features=None):
         self.seed, self.index = seed, index
-        self.features = features  # the decisions that may not be the simplest choice; None: all
+        self.features = features  # the decisions that need not be the simplest choice; None: all
         self.rng = random.Random(f"{seed}:{index}")
         self.decisions, self.graph, self.inputs = {}, Graph(), {}
         self.build()
@@ -85,11 +85,12 @@ class Draw:
         return hostile, sizes, list(arrays.values()), self.reference(arrays, sizes, numpy_rng)
 
     def reference(self, arrays, sizes, rng):
-        """Computes the results of the graph in float64, and how far results in float32 may be from them.
+        """Computes the results of the graph in float64, and bounds on the errors of results in float32.
 
-        The distance comes from samples, in which every tensor is rounded to float32 and, except in the first sample,
-        gets a small random error. A result that is NaN because of an input or of a row without a key may also be a
-        number, if the number is the same for any numbers in place of the NaN. This is so if a mask hides the NaN.
+        The bounds come from samples, in which every tensor is rounded to float32 and, except in the first sample, gets
+        a small random error. If a result is NaN, the graph is evaluated twice more, with random numbers in place of
+        NaN. If both evaluations give the same number, a mask hides the NaN, and compiled code may return this number or
+        NaN.
         """
         spoilt = []  # for each tensor, in the order of computation, which elements are NaN in float64
 
@@ -407,7 +408,7 @@ class ModelDraw(Draw):
         return x.view(shape, "reshape.default") if how == "reshape" else x.contiguous().view(shape)
 
     def rotated(self, x, kind, n):
-        """Applies rotary embeddings of the positions along the last dimension but one."""
+        """Applies rotary embeddings of the positions along the second to last dimension."""
         g, D = self.graph, self.D
         width = D // 2 if kind == "partial" and D % 4 == 0 else D
         angles = np.outer(np.arange(POSITIONS), 100.0**(-np.arange(0, width, 2) / width))

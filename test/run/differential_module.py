@@ -417,14 +417,14 @@ class ModuleDraw:
         return q, (k[0], k[1].replace("s", "t")), (v[0], v[1].replace("s", "t"))
 
     def mask(self, scores, name, in_a_row):
-        """Hides some of the scores (b, h, s, t)."""
+        """Adds random masks to the scores (b, h, s, t)."""
         g, whole = self.graph, "abcde"[:len(scores.shape)]
         size = dict(zip(whole, scores.shape))
         q, k = whole[-2:]
         kinds = self.rng.sample(["causal", "causal", "dense", "additive", "added causal"],
                                 self.rng.choice([0, 0, 1, 1, 1, 2]))
-        # Results are not specified if a mask that is added should hide NaN, or if something is added after a fill. Rows
-        # without a key are NaN, so an attention that reads the result of another has no such mask.
+        # Results are not specified if an added mask should hide NaN, or if a tensor is added after a fill. Rows without
+        # a key are NaN, so an attention that reads the result of another attention has no added causal mask.
         if in_a_row:
             kinds = sorted(set(kinds) - {"added causal"})
         self.hides &= "additive" not in kinds[1:] and "added causal" not in kinds

@@ -1,4 +1,4 @@
-"""One attn.attention with random sizes, layouts, mask and score region, and its reference by the formula in Ops.td."""
+"""One attn.attention with random sizes, layouts, mask and score region, and its reference, the formula in Ops.td."""
 import math
 
 import numpy as np
@@ -50,7 +50,7 @@ class OpDraw:
         self.elements = [rng.choice(["f32", *HALVES]) if kind == "mixed" else kind for _ in range(6)]
         self.has_halves = any(element in HALVES for element in self.elements)
         if self.has_halves and self.scale == 2.0**66:
-            self.scale = 0.25  # the data for a huge scale cannot be represented in f16
+            self.scale = 0.25  # f16 cannot represent the data for a huge scale
         self.captures, self.sink = [], None
         self.layout_and_operands()
         self.mask, self.kept = self.draw_mask()
@@ -64,7 +64,7 @@ class OpDraw:
         self.kinds = ["op"] + [f"op: {name}" for name in names]
 
     def draw_sizes(self, fixed):
-        """Draws sizes, except those in `fixed`. In most dimensions, 1 is as likely as all other sizes together."""
+        """Draws sizes, except those in `fixed`. Most dimensions often have size 1."""
         rng = self.rng
         one = lambda share, other: 1 if rng.random() < share else other()
         zero = lambda sizes: lambda: 0 if rng.random() < 0.04 else rng.choice(sizes)
@@ -266,7 +266,7 @@ class OpDraw:
         if hostile == "climbing":  # scores begin near 0, and some later ones are far above all earlier ones
             k = k * 6 * np.arange(keys, dtype=np.float32)[:, None] / max(keys, 1)
         if hostile in ("one greatest", "all least", "mixed extremes", "equal 1e8"):
-            # A key is one number: 1.5 * 2**127 is near the largest float, and exact after a shift.
+            # A key has one element that may not be 0. 1.5 * 2**127 is near the largest float, and has few bits.
             q, k, most = np.zeros(q.shape), np.zeros(k.shape), 1.5 * 2.0**127
             q[..., 0] = 1
             k[..., 0] = {"all least": -most, "equal 1e8": 1e8}.get(hostile, 0)

@@ -46,7 +46,7 @@ func.func @f(%x: tensor<5x7x{t}>) -> tensor<5x7x{t}> {{
 }}
 """
 # The two factors and the sum may have three different element types. The first product is computed in register blocks,
-# the second in dot products. The sizes leave vectors that are not full.
+# and the second in dot products. The sizes leave vectors that are not full.
 PRODUCTS = """
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
@@ -167,8 +167,8 @@ for t in ("f16", "bf16"):
             text = ATTENTION.format(t=t, q=q, k=k, d=d, e=e, mask=mask, score=score.format(t=t))
             name = f"attention-{t}-{q}x{k}x{d}x{e}{'-masked' if mask else ''}{'-region' if score else ''}"
             run(folder, name, text, TOLERANCE[t] / 2)
-    # A plan that users edit may have register blocks whose rows divide neither the 33 keys of a tile nor the 3 keys of
-    # the last tile.
+    # A plan that users edit may have register blocks whose number of rows divides neither the 33 keys of a tile nor the
+    # 3 keys of the last tile.
     for rows in (5, 6, 7):
         text = with_plan(ATTENTION.format(t=t, q=35, k=135, d=12, e=7, mask="mask(#attn.causal)", score=""), rows, group=1)
         run(folder, f"attention-{t}-rows-{rows}", text, TOLERANCE[t] / 2)
@@ -176,8 +176,8 @@ for t in ("f16", "bf16"):
     for k in (131, 135, 262):
         text = ATTENTION.format(t=t, q=32, k=k, d=384, e=32, mask="", score="")
         run(folder, f"attention-{t}-long-{k}", text, TOLERANCE[t] / 2)
-# The next plans have the same numbers of rows, and instructions that add 2 products at once. If the number of keys is
-# dynamic, the keys after the last full block are computed in several blocks.
+# The next plans have the same numbers of rows, and groups of 2 for instructions that add 2 products at once. If the
+# number of keys is dynamic, the keys after the last full block are computed in several blocks.
 for rows in (5, 6, 7):
     for k in (135, "?"):
         text = with_plan(ATTENTION.format(t="bf16", q=35, k=k, d=12, e=7, mask="", score=""), rows, group=2)

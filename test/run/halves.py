@@ -1,6 +1,7 @@
 """halves.py FOLDER: checks conversions of f16 and bf16 at every ISA level that this CPU runs.
 
-f16 and bf16 must convert to the equal f32. f32 must convert to the nearest f16 and bf16, with ties to even.
+Each f16 and bf16 must convert to the f32 of the same value. f32 must convert to the nearest f16 or bf16, with ties to
+even.
 """
 import pathlib, struct, subprocess, sys
 
@@ -93,7 +94,7 @@ for special, want in ((0x7F800000, 0x7C00), (0xFF800000, 0xFC00), (0x7F7FFFFF, 0
     wanted.append(want)
 check(folder, "f32", "f16", "truncf", sources, wanted)
 
-# Compiled code converts f64 to f32 first. That changes none of these sources, because all of them are f32 numbers.
+# Compiled code converts f64 to f32 first. This changes no result, because all sources are f32 numbers.
 def widen(bits):
     return bits_of("d", "Q", struct.unpack("<f", struct.pack("<I", bits))[0])
 

@@ -1,6 +1,5 @@
-// The scores of the first 200 keys are filled with a large negative number, not hidden, as for sequences that are
-// padded on the left. After tiles whose maximum is the fill, the differences of later scores from this maximum are
-// huge.
+// The first 200 keys are not hidden, but have a large negative number as their scores, as in sequences that are padded
+// on the left. The maximum of the first tiles is this number, so later scores are far above the maximum.
 // RUN: attn-run %s --entry=some --reference
 // RUN: attn-run %s --entry=least --reference
 

@@ -1,7 +1,7 @@
 """The ISA levels of attnc, and the command that calls functions.
 
 By default, levels and command are for this CPU. If ATTN_TEST_ARCHITECTURE names another architecture, such as aarch64,
-the levels are for that one, and ATTN_TEST_RUNNER is the command that runs attn-call for it in an emulator.
+the levels are those of this architecture, and ATTN_TEST_RUNNER is the command that runs attn-call in an emulator.
 """
 import json, os, subprocess
 

@@ -14,7 +14,7 @@ DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.d
 
 
 def to_element(array, element):
-    """Returns numbers as elements of a type, rounded to the nearest, ties to even."""
+    """Returns numbers as elements of a type, rounded to the nearest one, with ties to even."""
     if element != "bf16":
         return np.asarray(array).astype(DTYPES[element])
     floats = np.ascontiguousarray(array, np.float32)  # of rank 1 or more
@@ -128,7 +128,7 @@ class Error(Exception):
 
 
 class Runtime:
-    """libattn.so, with an allocator that allocates Pages. Create only one per process."""
+    """libattn.so, with an allocator that allocates Pages. A process may create only one Runtime."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(str(path))

@@ -1,9 +1,9 @@
 """merge.py DIR: compares attn.online_merge with its reference, at every ISA level that this CPU runs.
 
-The op merges n + 1 online-softmax states per query, of disjoint parts of the keys: a maximum, a sum and accumulators.
-Queries have different kinds of states: no key in any part, no key in all parts but one, NaN, infinite or huge maxima.
-The numbers of queries leave a tail after the last full vector, at levels with FMA and without it. With `rows`, the 7
-accumulators of a query are adjacent, and do not fill a vector.
+For each query, the op merges n + 1 states of the online softmax, those of disjoint parts of the keys. A state is a
+maximum, a sum and accumulators. Queries have different kinds of states: without a key in any part, with keys in only
+one part, NaN, infinite or huge maxima. The numbers of queries leave a tail after the last full vector, at levels with
+FMA and without it. With `rows`, the 7 accumulators of a query are adjacent, and do not fill a vector.
 """
 import array, math, pathlib, random, struct, subprocess, sys
 
@@ -51,7 +51,7 @@ def save(path, shape, values):
 
 
 def compare(levels, n, queries, scale, rows):
-    # The order of the kinds starts at random, so that over all calls queries of any kind are in a tail.
+    # The first kind is random, so that queries of different kinds are in the tail.
     first = rng.randrange(len(KINDS))
     states = [KINDS[(first + q) % len(KINDS)](n) for q in range(queries)]
     accs = [[[state[part][2] * rng.gauss(0, 1) for state in states] for _ in range(7)] for part in range(n + 1)]

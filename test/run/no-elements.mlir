@@ -1,4 +1,4 @@
-// Calls with 0 batches, 0 queries or 0 keys, with two schedules. With 0 keys, the output is 0.
+// Calls with 0 batch items, 0 queries or 0 keys work with two schedules. With 0 keys, the output is 0.
 // DEFINE: %{schedule} =
 // DEFINE: %{test} = rm -rf %t && mkdir %t && attnc %s -o %t/f.so --target=native --schedule=%{schedule} && \
 // DEFINE:   attn-run %t/f.so --dim=b=0 --dim=q=3 --dim=k=4 --output-dir=%t/b && \

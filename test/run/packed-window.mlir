@@ -1,5 +1,5 @@
-// With a window, loops over keys begin within a word of a packed mask. @region has the window beside a boolean that
-// only the region reads, and beside one that the mask tests; the other function has one query and many keys.
+// With a window, loops over keys begin within a word of a packed mask. In @region, the first attention has a window and
+// a boolean tensor that only the region reads; the second has a window and a dense mask. @query has one query.
 // RUN: sed -n '/^#q/,/^}/p' %s > %t.region.mlir && attn-run %t.region.mlir --reference
 // RUN: sed -n '/^#s/,/^}/p' %s > %t.query.mlir && attn-run %t.query.mlir --reference
 

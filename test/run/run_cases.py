@@ -2,9 +2,9 @@
 
 Each case runs at each ISA level that this CPU supports, with 1, 2 and 7 workers. Outputs must be within the case's
 tolerance of float64 outputs, with NaN and infinities in the same places, and must have the same bits for any number of
-workers. No workspace may grow with the square of the sequence, unless probabilities are an output. The optimization
-report may not list extra work, such as copies, unused results or recomputation. Models are exports of attention modules
-by torch 2.15; the expected outputs come from running the module in float64.
+workers. No workspace may grow with the square of a sequence length, unless probabilities are an output. The report must
+not list extra work, such as copies, unused results or recomputation. Models are exports of attention modules by torch
+2.15; the expected outputs come from running the module in float64.
 """
 import array, json, math, pathlib, re, struct, subprocess, sys, tempfile
 
@@ -83,7 +83,7 @@ def check(case, folder):
                     continue
                 got = [(out / f"{i}.npy").read_bytes() for i in range(len(tensors["outputs"]))]
                 if first is not None and got != first:
-                    problems.append(f"{where}: other bits than with 1 worker")
+                    problems.append(f"{where}: other bits than those with 1 worker")
                 first = first or got
                 for i, name in enumerate(tensors["outputs"]):
                     why = difference(load(out / f"{i}.npy"), load(case / name), meta["tolerance"])

@@ -1,4 +1,4 @@
-"""scores.py DIR: compares attentions whose scores are huge, tiny or equal with float64, at every level of this CPU.
+"""scores.py DIR: compares attentions with float64, at every level of this CPU. Scores are huge, tiny or equal.
 
 Most queries and keys are small integers times powers of two. Their scores are exact in f32 in any order of summation,
 and the only error left is that of the softmax, so the tolerance is tight however large the scores are.
@@ -70,7 +70,7 @@ def module(S, K, D, scale, cases):
     print(f"D = {D}, scale {scale:g}: {', '.join(cases)}")
 
 
-# The 64 keys repeat: the first tile and later tiles have them, and so do full register blocks and their tails.
+# The 64 keys repeat, so equal keys lie in the first tile and in later tiles, in full register blocks and in tails.
 few = integers(64, 64)
 keys = few + few + few + few[:7]
 module(50, len(keys), 64, 0.125, {
@@ -130,8 +130,8 @@ def equal_keys(K, D):
 def returned_probabilities():
     """Checks that returned probabilities add up to 1 for a large head size.
 
-    The kernel computes the scores twice: first for the maximum and the sum, then for the probabilities. Both times must
-    round equally, because one unit in the last place of a score changes a probability by about a tenth here.
+    The kernel computes the scores twice: first for the maximum and the sum, then for the probabilities. Both results
+    must be equal, because one unit in the last place of a score changes a probability by about a tenth here.
     """
     S, K, D = 20, 150, 256
     folder = pathlib.Path(sys.argv[1])

@@ -48,7 +48,7 @@ func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> {
   return %y : tensor<4x5x6xf32>
 }
 
-// A softmax of rows whose elements are not adjacent.
+// The elements of the rows of a softmax are not adjacent.
 func.func @softmax_of_steps(%x: tensor<5x60xf32>) -> tensor<5x20xf32> {
   %s = tensor.extract_slice %x[0, 1] [5, 20] [1, 3] : tensor<5x60xf32> to tensor<5x20xf32>
   %e = tensor.empty() : tensor<5x20xf32>
@@ -87,7 +87,7 @@ func.func @bias_of_one_row(%q: tensor<4x5x8xf32>, %k: tensor<4x7x8xf32>, %b: ten
   return %p : tensor<4x5x7xf32>
 }
 
-// The scores get one row of a computed table, which is read two columns after the position of the key.
+// One row of a computed table is added to the scores. It is read at the position of the key plus 2.
 func.func @bias_from_table(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x4xf32>) -> tensor<2x5x4xf32> {
   %zero = arith.constant 0.0 : f32
   %te = tensor.empty() : tensor<8x9xf32>

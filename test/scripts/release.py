@@ -34,7 +34,7 @@ def commit(version, news):
 
 
 def check(version, *texts, passes=False):
-    """Runs scripts/release --check, whose output must contain all `texts`, and which must succeed if `passes`."""
+    """Runs scripts/release --check. The output must contain all `texts`; the command must fail unless `passes`."""
     result = subprocess.run([ROOT / "scripts/release", "--check", version], capture_output=True, text=True)
     output = result.stdout + result.stderr
     assert passes == (result.returncode == 0) and all(text in output for text in texts), (version, texts, output)

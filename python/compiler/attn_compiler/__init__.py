@@ -7,11 +7,11 @@ import os
 import pathlib
 import sys
 
-#: The installation: bin/, include/ and lib/.
+#: The folder of the installation, which has bin/, include/ and lib/.
 PREFIX = pathlib.Path(__file__).resolve().parent
 
 
 def run():
-    """Runs the tool whose name this program has."""
+    """Runs the tool after which this program is named."""
     program = PREFIX / "bin" / "attn-tools"
     os.execv(program, [program, pathlib.Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -1,5 +1,5 @@
-// Dilated sliding window: every second key of the last 16. Only the window is a mask attribute, so only it skips tiles.
-// The region tests the stride pair by pair.
+// Dilated sliding window: every second key of the last 16. Only the window becomes a mask attribute, which skips tiles.
+// The score region tests for each pair whether the distance is even.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.window<left = 15, right = 0>

@@ -1,4 +1,4 @@
-// Packed sequences: a query attends to the keys of its document; the documents have 20, 8 and 36 tokens. No mask
+// Packed sequences: a query attends to the keys of its own document. The documents have 20, 8 and 36 tokens. No mask
 // attribute describes this mask, so no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s

@@ -1,5 +1,5 @@
-// Longformer, BigBird: a window of 8 keys on each side, and 4 tokens that attend to all keys and to which all queries
-// attend. No mask attribute describes this mask, so no tile is skipped.
+// Longformer and BigBird: a window of 8 keys on each side. In addition, 4 tokens attend to all keys, and all queries
+// attend to these tokens. No mask attribute describes this mask, so no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys{{$}}

@@ -1,5 +1,5 @@
-// NATTEN: on a grid of 8 x 8, a query attends to the 3 x 3 keys around it; at the border, these are moved inside. No
-// mask attribute describes this mask, so no tile is skipped.
+// NATTEN: on a grid of 8 x 8 tokens, a query attends to a square of 3 x 3 keys around it. At the border, the square is
+// moved inside the grid. No mask attribute describes this mask, so no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys{{$}}

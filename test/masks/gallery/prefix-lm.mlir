@@ -1,5 +1,5 @@
-// Prefix-LM: causal, and all queries attend to the prefix of 20 keys. No mask attribute describes a union of masks, so
-// no tile is skipped.
+// Prefix-LM: a causal mask, but all queries attend to the prefix of 20 keys. No mask attribute describes a union of
+// masks, so no tile is skipped.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys{{$}}

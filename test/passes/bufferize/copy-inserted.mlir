@@ -27,7 +27,7 @@ func.func @parts(%a: tensor<2x4xf32>, %e: tensor<2x4xf32>, %c: tensor<2x2x2xf32>
   return %3, %shared : tensor<2x16xf32>, tensor<2x4xf32>
 }
 
-// A part that was extracted from the slice into which it is inserted needs no copy.
+// A value that is computed in the slice into which it is inserted needs no copy.
 // CHECK-LABEL: @put_back
 // CHECK-NOT:   linalg.copy
 // CHECK:       return
@@ -38,7 +38,7 @@ func.func @put_back(%a: tensor<4xf32>, %e: tensor<2x4xf32>) -> (tensor<2x4xf32>,
   return %r, %y : tensor<2x4xf32>, tensor<4xf32>
 }
 
-// The whole tensor becomes allocated memory. A slice of all of an empty tensor is folded into the empty tensor.
+// The whole tensor becomes allocated memory. A slice that covers a whole empty tensor is replaced by that tensor.
 // CHECK-LABEL: @place
 // CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor() : tensor<8x4xf32>
 // CHECK:       %[[PART:.*]] = tensor.empty() : tensor<4x4xf32>

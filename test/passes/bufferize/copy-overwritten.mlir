@@ -18,8 +18,8 @@ func.func @rows(%k: tensor<1x8xf32>, %cache: tensor<64x8xf32> {attn.in_out = 1},
 
 // -----
 
-// An argument that is read or returned after the write is copied before it; if only a part is read, only this part is
-// copied.
+// An argument that is read or returned after the write is copied before the write; if only a part is read, only this
+// part is copied.
 // CHECK-LABEL: @read_after
 // CHECK-SAME: %[[K:[a-z0-9]*]]: tensor<1x8xf32>, %[[CACHE:[a-z0-9]*]]: tensor<?x8xf32>
 // CHECK: %[[PART:.*]] = tensor.extract_slice %[[CACHE]]
@@ -52,8 +52,8 @@ func.func @shifted(%cache: tensor<64x8xf32> {attn.in_out = 0}) -> tensor<64x8xf3
 
 // -----
 
-// Two ops write through a view, the first of them in a loop. The result of the first is read before and after the
-// second write: only the later read needs a copy.
+// Two ops write through a view, the first of them in a loop. The result of the first op is read before and after
+// the second write: only the later read needs a copy.
 // CHECK-LABEL: @loop_of_view
 // CHECK-SAME: %[[CACHE:[a-z0-9]*]]: tensor<4x16x8xf32>
 // CHECK-NOT: linalg.copy
@@ -121,7 +121,7 @@ func.func @tasks(%a: tensor<200x8xf32> {attn.in_out = 0}) -> tensor<200x8xf32> {
 
 // -----
 
-// A result whose memory another result is computed in too is copied to its argument at the end.
+// If another result is computed in the same memory, the result is copied to its in-out argument at the end.
 // CHECK-LABEL: @computed_twice
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}
 // CHECK: %[[X:.*]] = linalg.exp

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-keep-unit-dims -canonicalize | FileCheck %s
 
 // The subview keeps the first and the second of four dimensions; because the strides are unknown, its type does not
-// tell which dimensions of size 1 it drops.
+// show which dimensions of size 1 it drops.
 // CHECK-LABEL: @unknown_strides
 // CHECK:       %[[PART:.*]] = memref.subview %{{.*}}[0, 0, 1, 0] [1, 2, 1, 1] [1, 1, 1, 1] : memref<1x2x6x?xf32> to memref<1x2x1x1xf32, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK:       %{{.*}}, %[[OFFSET:.*]], %{{.*}}:4, %[[STRIDES:.*]]:4 = memref.extract_strided_metadata %[[PART]]

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-note-extra-work -split-input-file -verify-diagnostics
 
-// Each case has buffers as bufferization leaves them if an earlier pass breaks a rule against extra work.
+// Each case has the buffers that result if an earlier pass breaks a rule against extra work.
 
 #rows = affine_map<(s, n, k) -> (s, k)>
 #panel = affine_map<(s, n, k) -> (k, n)>

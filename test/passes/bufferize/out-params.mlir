@@ -127,7 +127,7 @@ func.func @copied(%x: tensor<8xf32>, %e: tensor<8xf32>) -> (tensor<8xf32>, tenso
 
 // -----
 
-// The first op of the function is its return.
+// The function has no op except its return.
 // CHECK-LABEL: @identity(
 // CHECK-SAME: %[[X:[^ ]*]]: tensor<8xf32> {bufferization.writable = false}, %[[Y:.*]]: tensor<8xf32> {bufferization.writable = false}, %[[O0:.*]]: memref<8xf32> {attn.output}, %[[O1:.*]]: memref<8xf32> {attn.output})
 // CHECK-NEXT: %[[T0:.*]] = bufferization.to_tensor %[[O0]] restrict writable

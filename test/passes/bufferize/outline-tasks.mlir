@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-outline-tasks -canonicalize -split-input-file | FileCheck %s
 
-// The last argument, the scratch memory of a worker, moves to the tasks, to which attn.parallel_for supplies it.
+// The last argument, the scratch memory of a worker, becomes an argument of the tasks; attn.parallel_for supplies it.
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME: %[[X:.*]]: memref<?x12x64xf32>, %[[OUT:.*]]: memref<?x12x64xf32> {attn.output}, %{{.*}}: memref<?xi8>) attributes {attn.kernel = "entry"}
 // CHECK: %[[N:.*]] = memref.dim %[[X]]

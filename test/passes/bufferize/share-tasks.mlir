@@ -26,13 +26,13 @@ func.func private @forward.map_0(%index: index, %worker: index, %x: memref<64xf3
   linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) loc("layer 1")
   return
 }
-// This task is kept, because it has another op.
+// This task is kept, because its op is different.
 // CHECK: func.func private @forward.map_1(
 func.func private @forward.map_1(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32>) {
   linalg.log ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
   return
 }
-// This task is kept, because its argument has another attribute.
+// This task is kept, because one of its arguments has an attribute.
 // CHECK: func.func private @forward.map_2(
 func.func private @forward.map_2(%index: index, %worker: index, %x: memref<64xf32>, %y: memref<64xf32> {llvm.noalias}) {
   linalg.exp ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)

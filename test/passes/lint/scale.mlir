@@ -55,7 +55,7 @@ func.func @all_heads(%q: !h, %out: !h) -> !h {
 }
 
 // The attention is one of several heads, each with its own op. The width of the model, 64, is that of the input of the
-// projection, which is found through a bias.
+// projection. A bias is added to the projection.
 func.func @projected(%x: tensor<2x9x64xf32>, %w: tensor<16x64xf32>, %bias: !x3, %zero: !x3, %out: !x3) -> !x3 {
   %p = linalg.contract indexing_maps = [#x3, #w3, #p3] ins(%x, %w : tensor<2x9x64xf32>, tensor<16x64xf32>) outs(%zero : !x3) -> !x3
   %q = linalg.add ins(%p, %bias : !x3, !x3) outs(%zero : !x3) -> !x3

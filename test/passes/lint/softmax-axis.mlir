@@ -18,7 +18,7 @@ func.func @over_queries(%x: !x, %s0: !s, %o0: !x) -> !x {
   return %o : !x
 }
 
-// The softmax is over the batch, and the lint finds it through a transposition.
+// The softmax is over the batch. A transposition between softmax and product does not prevent the finding.
 func.func @over_batch(%x: !x, %s0: !s, %o0: !x) -> !x {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   // expected-warning @below {{softmax is over dimension -3 and the sum of the values over dimension -2}}
@@ -36,7 +36,7 @@ func.func @transposed(%x: !x, %s0: !s, %o0: !x) -> !x {
   return %o : !x
 }
 
-// No finding: one product with the probabilities is the attention, the other one computes a gradient.
+// No finding: one product with the probabilities is the attention; the other product computes a gradient.
 func.func @gradient(%x: !x, %s0: !s, %o0: !x) -> (!x, !x) {
   %s = linalg.contract indexing_maps = [#bqd, #bkd, #bqk] ins(%x, %x : !x, !x) outs(%s0 : !s) -> !s
   %p = linalg.softmax dimension(2) ins(%s : !s) outs(%s0 : !s) -> !s
@@ -54,7 +54,7 @@ func.func @two_softmaxes(%x: !x, %s0: !s) -> !s {
   return %o : !s
 }
 
-// No finding: the input of the softmax is no product, so the softmax does not belong to an attention.
+// No finding: the input of the softmax is not a product, so the softmax does not belong to an attention.
 func.func @no_product(%s: !s, %x: !x, %s0: !s, %o0: !x) -> !x {
   %p = linalg.softmax dimension(1) ins(%s : !s) outs(%s0 : !s) -> !s
   %o = linalg.contract indexing_maps = [#bqk_v, #bke, #bqe] ins(%p, %x : !s, !x) outs(%o0 : !x) -> !x

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -attn-clone-targets -split-input-file | FileCheck %s
 
-// The ISA levels are cloned in the order of the list; the declaration keeps the signature that callers use.
+// The function is cloned for each ISA level, in the order of the list. A declaration keeps the signature that callers
+// use.
 // CHECK-LABEL: module attributes {attn.version = 1 : i64} {
 // CHECK-NEXT: func.func private @forward(tensor<?x4xf32> {attn.dims = ["x.0", ""], attn.name = "x"}) -> (tensor<?x4xf32> {attn.name = "out"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 8>]}
 // CHECK-NEXT: module @"x86-64-v4" attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
@@ -20,7 +21,7 @@ module attributes {attn.version = 1 : i64, attn.targets = [
 
 // -----
 
-// Without targets nothing is cloned.
+// Without targets, nothing is cloned.
 // CHECK-LABEL: @no_targets(
 // CHECK-NEXT: return
 // CHECK-NOT: module
@@ -30,7 +31,8 @@ func.func @no_targets(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// The first level differs from the second only in products of bf16. The graph has none, so only the second is cloned.
+// The levels differ only in products of bf16. The graph has no such product, so the function is
+// cloned only for the second level.
 // CHECK-LABEL: module {
 // CHECK: func.func private @f32
 // CHECK-NEXT: module @"x86-64-v4" attributes

@@ -32,7 +32,7 @@ func.func @mlp(%x: tensor<2x?x64xf32>, %w: tensor<64x128xf32>, %u: tensor<128x64
   return %r, %sum : tensor<2x?x64xf32>, tensor<2x?xf32>
 }
 
-// Products that read the same rows form a group, whether these rows are an argument or computed by an op of the group.
+// Products that read the same rows form a group. The rows are an argument, or an op of the group computes them.
 // CHECK-LABEL: @same_argument(
 // CHECK-COUNT-2: linalg.contract {{.*}} {attn.task = #attn.task<rows = 64, group = 0>}
 func.func @same_argument(%x: tensor<2x?x64xf32>, %v: tensor<64x32xf32>, %w: tensor<64x32xf32>, %f: tensor<2x?x32xf32>)
@@ -52,8 +52,8 @@ func.func @two_readers(%x: tensor<2x?x64xf32>, %v: tensor<64x32xf32>, %w: tensor
   return %k, %q : tensor<2x?x32xf32>, tensor<2x?x32xf32>
 }
 
-// No groups: each task would read the weights again, which take more than half of L2; a single product with an
-// activation gains nothing from a group.
+// No groups: each task of the first two products would read their weights, which take more than half of L2. A single
+// product with an activation gains nothing from a group.
 // CHECK-LABEL: @large(
 // CHECK-NOT: attn.task
 func.func @large(%x: tensor<2x?x384xf32>, %w: tensor<384x384xf32>, %v: tensor<384x32xf32>, %f: tensor<2x?x384xf32>, %g: tensor<2x?x32xf32>)
@@ -65,8 +65,8 @@ func.func @large(%x: tensor<2x?x384xf32>, %w: tensor<384x384xf32>, %v: tensor<38
   return %b, %t : tensor<2x?x384xf32>, tensor<2x?x32xf32>
 }
 
-// A product needs all rows of its right operand. If another product computes this operand, the two are in different
-// groups.
+// A product needs all rows of its right operand. If another product computes this operand, the two products are
+// in different groups.
 // CHECK-LABEL: @all_rows(
 // CHECK-COUNT-2: linalg.contract {{.*}} group = 0>
 // CHECK-COUNT-2: linalg.contract {{.*}} group = 1>

@@ -1,6 +1,6 @@
 // RUN: timeout 60 attnc %s -o %t.so --opt-report | FileCheck %s
 
-// The cost model's own run time does not grow with the sizes. Here a window of keys moves over 10^9 keys for 10^9
+// The run time of the cost model does not grow with the sizes. Here a window of keys moves over 10^9 keys for 10^9
 // queries: about ten million tiles of keys for each of twenty million tiles of queries.
 // CHECK-COUNT-3: attention fused
 func.func @f(%q: tensor<1000000000x16xf32>, %k: tensor<1000000000x16xf32>, %v: tensor<1000000000x16xf32>) -> tensor<1000000000x16xf32> {

@@ -74,8 +74,8 @@ func.func @no_weights(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
-// Values that the call overwrites are computed in the call: the init of a product, even if this is a view of a copy, or
-// a broadcast that is as large as the bias.
+// Values that the call overwrites, such as the init of a product, are computed in the call. The first init is a
+// broadcast that is as large as the bias; the second init is a view of a copy.
 // CHECK-LABEL: @starts_from_bias(
 // CHECK-SAME: %[[X:.*]]: tensor<1x8xf32>, %[[W:.*]]: tensor<8x4xf32> {attn.packed = 0 : i64}, %[[B:.*]]: tensor<4xf32> {attn.packed = 1 : i64})
 // CHECK: %[[I:.*]] = linalg.broadcast ins(%[[B]] :
@@ -157,7 +157,7 @@ func.func @product_of_packed(%x: tensor<?x8xf32>, %w: tensor<8x8xf32> {attn.name
 // -----
 
 // Elementwise ops with a view between them do not become one op. The second op stays in the function, because the pack
-// function has no memory for the result of the first.
+// function has no memory for the result of the first op.
 // CHECK-LABEL: @view_between(
 // CHECK-SAME: %[[X:.*]]: tensor<2x4xf32>, %[[P:.*]]: tensor<2x4xf32> {attn.packed = 0 : i64})
 // CHECK: linalg.log ins(%[[P]] :
@@ -242,7 +242,8 @@ func.func @part_of_packed(%x: tensor<4xf32>, %w: tensor<8xf32> {attn.weight}) ->
 
 // -----
 
-// A product with a table that the graph computes stays, because the pack function would need memory for the table.
+// A product with a table that the graph computes stays in the function, because the pack function would need memory for
+// the table.
 // CHECK-LABEL: @product_with_table(
 // CHECK: linalg.contract
 // CHECK-LABEL: @product_with_table.pack(

@@ -61,8 +61,8 @@ func.func @region(%c: tensor<?x?xi1>, %n: tensor<?x?xf32>, %bias: tensor<?x?xf32
 #t = affine_map<(q, k, d, e) -> (k, q)>
 #p = affine_map<(q, k, d, e) -> (k)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Masks that are not packed: one element for each key, keys before queries, tiles that begin within a word, and the
-// schedule whole-scores.
+// These masks are not packed: %a has one element for each key, %b has keys before queries, tiles of %c begin within a
+// word, and %d has the schedule whole-scores.
 // CHECK-LABEL: @left_alone(
 // CHECK-NOT: attn.pack_mask
 func.func @left_alone(%m: tensor<80x80xi1>, %p: tensor<80xi1>, %x: tensor<80x64xf32>, %e: tensor<80x64xf32>)

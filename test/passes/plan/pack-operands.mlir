@@ -156,8 +156,8 @@ func.func @no_target() {
 
 // -----
 
-// A reshape of a value that another op reads too stays. Expanding the producer of the value would create another
-// reshape for the other op, endlessly.
+// A reshape of a value that another op reads too stays. Expanding the producer of the value would create a new reshape
+// for the other op, and the pass would not terminate.
 // CHECK-LABEL: @shared(
 // CHECK: %[[A:.*]] = linalg.generic
 // CHECK: tensor.expand_shape %[[A]]
@@ -186,7 +186,7 @@ module attributes {attn.target = #target} {
 // -----
 
 // The target has instructions that add the products of pairs of bf16, so the weight is packed in pairs and the other
-// operand is viewed in pairs. A sum of an odd number of products and factors of two types do not use pairs.
+// operand is viewed in pairs. Sums of an odd number of products, and factors of two types, do not use pairs.
 #pairs = #attn.cpu<"x86-64-v4-bf16", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks|pairs>
 #x = affine_map<(s, n, k) -> (s, k)>
 #w = affine_map<(s, n, k) -> (n, k)>

@@ -5,8 +5,8 @@
 #o = affine_map<(s, p, j, k) -> (s, p, j)>
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
-// A block of the first product has the 64 columns of a panel and adds its long sum in parts of 192. Attributes that the
-// second product already has are kept.
+// A block of the first product has the 64 columns of a panel, and adds its long sums in parts of 192 products. The
+// attributes that the second product already has are kept.
 // CHECK-LABEL: @panels
 // CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
 // CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 2, vectors = 1>, attn.task = #attn.task<rows = 8>}
@@ -17,8 +17,8 @@ func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor
       ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>) outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
   return %c, %d : tensor<?x12x64xf32>, tensor<?x12x64xf32>
 }
-// The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two of 96 rows and one of
-// 5.
+// The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two tasks of 96 rows and
+// one task of 5.
 // CHECK-LABEL: @rows
 // CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 102>}
 func.func @rows(%x: tensor<197x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor<197x12x64xf32>) -> tensor<197x12x64xf32> {

@@ -2,7 +2,7 @@
 // RUN: attn-opt %s -attn-plan=schedule=phased -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=NAMED
 // RUN: attn-opt %s -attn-plan=schedule=unfused -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=UNFUSED
 
-// The test covers the plans that Choose.cpp chooses by the times that Cost.cpp predicts.
+// The test covers codegen/cpu/Choose.cpp, which chooses the plan with the smallest time that Cost.cpp predicts.
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
@@ -48,8 +48,8 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<96x16x64xf32>
   }
 
-  // 14 queries nearly fill a vector of 16 lanes, so a tile of queries is faster than whole-scores, which has them in
-  // rows.
+  // 14 queries nearly fill a vector of 16 lanes, so a tile of queries is faster than whole-scores, in which vectors
+  // hold keys.
   // CHECK-LABEL: @nearly_a_vector(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 14>)
   func.func @nearly_a_vector(%x: tensor<96x14x64xf32>, %e: tensor<96x14x64xf32>) -> tensor<96x14x64xf32> {
@@ -58,8 +58,8 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<96x14x64xf32>
   }
 
-  // A tile has no more keys than there are, and its number of queries is the least multiple of a vector that holds
-  // them.
+  // A tile has at most as many keys as there are. Its number of queries is the least multiple of the vector length that
+  // holds all queries.
   // CHECK-LABEL: @short(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 32, k = 9>)
   func.func @short(%x: tensor<2x30x64xf32>, %y: tensor<2x9x64xf32>, %e: tensor<2x30x64xf32>) -> tensor<2x30x64xf32> {

@@ -27,7 +27,7 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<?x64xf32>
     }
 
-    // Factors are rounded with a mask too.
+    // The factors of an attention with a mask are rounded too.
     // CHECK-LABEL: @dense_mask(
     // CHECK: arith.truncf
     func.func @dense_mask(%x: tensor<512x64xf32>, %m: tensor<512x512xi1>, %e: tensor<512x64xf32>) -> tensor<512x64xf32> {
@@ -45,7 +45,8 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<16x64xf32>
     }
 
-    // Factors stay f32 if the op has a plan without groups, which would convert them back to f32.
+    // Factors stay f32 if the plan of the op has no groups: code without groups would convert rounded factors back
+    // to f32.
     // CHECK-LABEL: @planned(
     // CHECK-NOT: arith.truncf
     func.func @planned(%x: tensor<512x64xf32>, %e: tensor<512x64xf32>) -> tensor<512x64xf32> {

@@ -11,7 +11,7 @@
 #qk = affine_map<(q, k) -> (q, k)>
 #maps = [#q, #k, #v, #m, #o]
 
-// The graph computes the mask tensor from a formula: a pair is kept if it is causal and its key is no padding.
+// The graph computes the mask tensor from a formula: a pair is kept if it is causal and its key is not padding.
 // CHECK-LABEL: @causal_and_padding(
 // CHECK-SAME: %[[PADDING:[a-z0-9]*]]: tensor<2x?xi64>
 // CHECK: attn.attention {{.*}} captures(%[[PADDING]] : tensor<2x?xi64>) {{.*}} mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
@@ -164,8 +164,8 @@ func.func @stays(%x: tensor<2x5x8xf32>, %pairs: tensor<5x5xf32>) -> tensor<2x5x8
   return %o : tensor<2x5x8xf32>
 }
 
-// Sums of 32 bits wrap in the computed lengths as they do in the graph. A mask gets no lengths if a sum that contains
-// the position of the key may wrap.
+// Sums of 32 bits wrap in the computed lengths as they do in the graph. A mask does not become lengths if a sum that
+// contains the position of the key may wrap.
 // CHECK-LABEL: @wraps(
 // CHECK-SAME: %[[POSITION:[a-z0-9]*]]: tensor<5xi32>
 // CHECK: %[[LENGTHS:.*]] = linalg.generic {{.*}} ins(%[[POSITION]] : tensor<5xi32>)

@@ -9,7 +9,7 @@
 #b = affine_map<(b, q, k, d, e) -> (b)>
 
 // Two fills with -inf become masks: one depends on positions, the other on an integer tensor in which 0 hides a key.
-// The region, then empty, is removed.
+// The region is then empty, so it is removed.
 // CHECK-LABEL: @causal_and_padding(
 // CHECK: attn.attention {{.*}} captures(%{{.*}} : tensor<2x1x9xi64>)
 // CHECK-SAME: mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
@@ -136,7 +136,7 @@ func.func @window(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x
   return %o : tensor<2x9x8xf32>
 }
 
-// An unused captured operand is removed, and the number in #attn.lengths, which names an operand, changes with it.
+// An unused captured operand is removed, so #attn.lengths gets the new number of its operand.
 // CHECK-LABEL: @lengths(
 // CHECK: captures(%{{.*}} : tensor<2xi32>)
 // CHECK-SAME: mask(#attn.lengths<0>)

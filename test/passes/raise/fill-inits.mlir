@@ -35,7 +35,7 @@ func.func @attention(%q: tensor<4x16x32xf32>, %k: tensor<4x16x32xf32>, %v: tenso
 
 // -----
 
-// A tensor whose elements differ, and the init of an op without a sum, stay.
+// A tensor whose elements differ, and the init of an op without a sum, do not become a linalg.fill.
 // CHECK-LABEL: @others
 // CHECK-NOT: linalg.fill
 func.func @others(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x3xf32>) {

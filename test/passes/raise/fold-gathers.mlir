@@ -5,7 +5,7 @@
 #column = affine_map<(b, k) -> (0, k)>
 #count = affine_map<(k) -> (k)>
 
-// Both indices are coordinates of the op, so the gather becomes a plain read; an index is never negative.
+// Both indices are coordinates of the op, which are in bounds and not negative, so the gather becomes a plain read.
 // CHECK-LABEL: @at_the_coordinates(
 // CHECK-SAME: %[[T:[a-z0-9]*]]: tensor<2x?xi1>
 // CHECK: %[[R:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %{{.*}}, %[[T]] : tensor<2xi64>, tensor<1x?xi64>, tensor<2x?xi1>)

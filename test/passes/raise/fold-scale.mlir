@@ -53,7 +53,7 @@ func.func @key_behind_view(%x: tensor<2x5x8xf32>, %y: tensor<2x40xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
-// The scale takes the factor of the query. The product with the factor of the key would underflow, so the key keeps it.
+// The factor of the query is folded into the scale. The factor of the key stays, because the scale would underflow.
 // CHECK-LABEL: @product_too_small
 // CHECK-SAME: %[[X:.*]]: tensor<2x5x8xf32>
 // CHECK: %[[KEY:.*]] = linalg.generic
@@ -102,7 +102,7 @@ func.func @product_too_large(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// The scale takes neither a division of a constant by the element nor a division by zero.
+// A division of a constant by the element, or a division by zero, is not folded into the scale.
 // CHECK-LABEL: @not_factors
 // CHECK: arith.divf
 // CHECK: arith.divf

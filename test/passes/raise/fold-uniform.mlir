@@ -6,8 +6,8 @@
 #qk = affine_map<(q, k) -> (q, k)>
 
 // A new sequence starts where a position is not one more than the previous position. The function counts the starts,
-// and tests whether two elements are in the same sequence. With positions 0 to 8, no sequence starts, so both are
-// constants.
+// and tests whether two elements are in the same sequence. With positions 0 to 8, no sequence starts, so both
+// results are constants.
 // CHECK-LABEL: func.func @same_sequence()
 // CHECK-NEXT: %[[SAME:.*]] = arith.constant dense<true> : tensor<9x9xi1>
 // CHECK-NEXT: %[[STARTS:.*]] = arith.constant dense<0> : tensor<9xi64>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -split-input-file -verify-diagnostics | FileCheck %s
-// Graphs that hide pairs in the scores, and set the probabilities of these pairs to 0 after the softmax too. The code
-// is in passes/raise/HiddenPairs.cpp.
+// The graphs hide pairs in the scores, and also set the probabilities of these pairs to 0 after the softmax. The test
+// covers passes/raise/HiddenPairs.cpp.
 
 #sq = affine_map<(q, k, d) -> (q, d)>
 #sk = affine_map<(q, k, d) -> (k, d)>
@@ -90,7 +90,7 @@ func.func @zeroed_least(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// If every pair of a row is hidden, its probabilities are NaN, and a multiplication by 0 leaves them NaN.
+// If every pair of a row is hidden, the probabilities of the row are NaN, and a multiplication by 0 leaves them NaN.
 // CHECK-LABEL: @multiplied
 // CHECK: attn.attention {{.*}}empty_row = #attn.empty_row<nan>
 // CHECK-NOT: linalg.softmax
@@ -207,7 +207,7 @@ func.func @others(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32
 #id = affine_map<(q, k) -> (q, k)>
 
 // Not fused: a second fill hides other pairs. In a row that the two fills hide entirely, all pairs have the same
-// probability; an attention that hid the zeroed pairs would give the others more.
+// probability; an attention that hid the zeroed pairs would give the other pairs a greater probability.
 // CHECK-LABEL: @nested
 // CHECK: linalg.softmax
 func.func @nested(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>, %other: tensor<7xi1>) -> tensor<5x8xf32> {
@@ -246,7 +246,7 @@ func.func @nested(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32
 #k = affine_map<(q, k) -> (k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// Not fused: if the two fills hide a whole row, the pairs that only the inner fill hides are NaN.
+// Not fused: if the two fills hide a whole row, the pairs that only the inner fill hides have the probability NaN.
 // CHECK-LABEL: @nested_infinite
 // CHECK: linalg.softmax
 func.func @nested_infinite(%q: tensor<5x8xf32>, %hidden: tensor<7xi1>, %k: tensor<7x8xf32>, %other: tensor<7xi1>) -> tensor<5x8xf32> {

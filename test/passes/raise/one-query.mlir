@@ -1,5 +1,5 @@
-// The attention of a single query, written as an einsum, which PyTorch decomposes into a product of matrices, reshapes,
-// and transpositions of dimensions of size 1. The query stays a dimension of its own when the batch is split.
+// An attention of a single query whose scores are an einsum. PyTorch decomposes the einsum into a product of matrices,
+// reshapes, and transpositions of dimensions of size 1. When the batch is split, the query must stay a dimension.
 // RUN: attn-opt %s --attn-to-raise | FileCheck %s
 
 // CHECK-LABEL: @one_query(

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-raise-attention -attn-extract-mask -attn-fold-scale -canonicalize | FileCheck %s
 
-// Models split heads in different ways; the passes of the stage raise all of them to an attention.
+// Models split heads in different ways. The passes of the stage recognise an attention in each of these graphs.
 
 #x = affine_map<(b, s, n, c) -> (b, s, c)>
 #w = affine_map<(b, s, n, c) -> (n, c)>
@@ -54,7 +54,7 @@ func.func @packed_query_scaled(%x: tensor<2x14x128xf32>, %w: tensor<384x128xf32>
   return %o : tensor<2x8x14x16xf32>
 }
 
-// The batch size is 1, and some ops read it at 0. The padding mask [1,1,1,S] holds integers. The heads are transposed.
+// The batch size is 1, and two ops read this dimension at 0. The padding mask [1,1,1,S] has integers.
 // CHECK-LABEL: @batch_of_one
 // CHECK: %[[T:.*]] = linalg.transpose
 // CHECK-NOT: linalg

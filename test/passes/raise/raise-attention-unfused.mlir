@@ -73,8 +73,8 @@ func.func @two_softmaxes(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tenso
   return %o : tensor<2x5x8xf32>
 }
 
-// A softmax gate multiplies elementwise, and a later product reads the sum: this is no attention, so there is no
-// remark.
+// A gate: the result of the softmax multiplies values elementwise, and a later product reads their sum. This is not an
+// attention, so there is no remark.
 func.func @gate(%g: tensor<2x5xf32>, %x: tensor<2x5x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5xf32>

@@ -118,8 +118,8 @@ func.func @grouped_heads_additive_mask(%q: tensor<?x2x3x?x8xf32>, %k: tensor<?x2
 #s = affine_map<(q, k, d) -> (q, k)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// The region computes a mask of ones, tril and a comparison from its index arguments. It also computes the inverse of a
-// boolean mask, whose fill is finite. There is one head and no batch.
+// The graph computes a causal mask with ones, tril and a comparison, and the inverse of a boolean mask. The region
+// computes both masks for one pair. The fill is finite. There is one head and no batch.
 // CHECK-LABEL: @computed_masks
 // CHECK-SAME: %[[PAD:[a-z0-9]*]]: tensor<9xi1>
 // CHECK-NOT: linalg
@@ -185,7 +185,7 @@ func.func @computed_masks(%q: tensor<9x8xf32>, %pad: tensor<9xi1>) -> tensor<9x8
 #o = affine_map<(b, q, e, k) -> (b, q, e)>
 #id = affine_map<(q, k) -> (q, k)>
 
-// For scores without a product, query and key get head size 0. The values have the batch dimension.
+// For scores without a product, query and key get head size 0. Only the values have the batch dimension.
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, d3)>
 // CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d2, d3)>
 // CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>
@@ -437,7 +437,7 @@ func.func @transposed_weights(%x: tensor<2x5x8xf32>, %v: tensor<2x4x5xf32>) -> t
 #o = affine_map<(b, q, e, k) -> (b, q, e)>
 #id = affine_map<(b, q, k) -> (b, q, k)>
 
-// A column that is appended to the scores is a sink if its probabilities are dropped; it may also be the first column.
+// A column that is concatenated with the scores is a sink if its probabilities are dropped. It may be last or first.
 // CHECK-LABEL: @sink(
 // CHECK-SAME: %[[SINK:arg1]]: tensor<2xf32>
 // CHECK-NOT: tensor.concat
@@ -533,8 +533,8 @@ func.func @sink_and_empty_rows(%x: tensor<2x5x8xf32>, %sink: tensor<2x5x1xf32>) 
 #row = affine_map<(b, q, k) -> (b, q)>
 #both = {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
 
-// Scores that are returned too are in memory, so the attention captures them. Its query and key have head size 0,
-// because only their numbers of rows still matter.
+// Scores that are returned too are in memory, so the attention captures them. The query and the key of the attention
+// have head size 0, because only their numbers of rows still matter.
 // CHECK-LABEL: @masked_scores_returned(
 // CHECK: %[[SCORES:.*]] = linalg.generic
 // CHECK-NOT: linalg.softmax

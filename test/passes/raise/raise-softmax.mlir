@@ -92,7 +92,7 @@ func.func @in_the_middle(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tens
 }
 
 // Three graphs that are almost a softmax: the maximum is that of another tensor; the maximum starts from 0; the sum of
-// the exponentials is along another dimension than the maximum.
+// the exponentials is not along the dimension of the maximum.
 // CHECK-NOT: linalg.softmax
 #first = affine_map<(b, q, k) -> (q, k)>
 func.func @other_maximum(%s: tensor<2x2x2xf32>, %t: tensor<2x2x2xf32>, %e: tensor<2x2x2xf32>, %re: tensor<2x2xf32>)
@@ -193,7 +193,7 @@ func.func @shifted(%s: tensor<2x5x7xf32>, %e: tensor<2x5x7xf32>, %re: tensor<2x5
   return %p : tensor<2x5x7xf32>
 }
 
-// A graph that divides by the sum of some of the exponentials is no softmax.
+// A graph that divides by the sum of only some exponentials is not a softmax.
 // CHECK-LABEL: @part_of_the_sum(
 // CHECK-NOT: linalg.softmax
 // CHECK: return

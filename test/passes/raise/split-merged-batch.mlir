@@ -51,7 +51,7 @@ func.func @products_of_three_dimensions(%q: tensor<?x4x5x8xf32>, %k: tensor<?x4x
   return %o : tensor<?x4x5x8xf32>
 }
 
-// The softmax has the merged dimension, the mask before it has batch and heads. A bias is read at 0 along the queries.
+// The softmax has the merged dimension; the mask before it has batch and heads. A bias is read at 0 along the queries.
 // CHECK-LABEL: @softmax_of_three_dimensions(
 // CHECK-NOT: tensor.collapse_shape %{{.*}} into tensor<8x5x7xf32>
 // CHECK: linalg.softmax dimension(3) ins(%{{.*}} : tensor<2x4x5x7xf32>)
@@ -148,7 +148,7 @@ func.func @unit_dimensions(%q: tensor<2x4x5x8xf32>, %k: tensor<2x4x7x8xf32>) -> 
 }
 
 // If only keys and values are merged, as for groups of query heads that share them, both products keep their
-// dimensions. So do products that belong to no softmax.
+// dimensions. Products that belong to no softmax keep their dimensions too.
 // CHECK-LABEL: @stays(
 // CHECK: linalg.contract {{.*}} tensor<8x5x7xf32>
 // CHECK: linalg.softmax dimension(2) ins(%{{.*}} : tensor<8x5x7xf32>)
@@ -274,7 +274,8 @@ func.func @one_head(%s: tensor<2x1x5x7xf32>, %v: tensor<2x1x7x8xf32>) -> (tensor
   return %o, %p : tensor<2x5x8xf32>, tensor<2x1x5x7xf32>
 }
 
-// With dynamic sizes, a head dimension of size 1 that a reshape adds before the softmax becomes one of the product.
+// The sizes are dynamic. A reshape adds a head dimension of size 1 before the softmax; the product gets this
+// dimension.
 // CHECK-LABEL: @one_head_of_any_size(
 // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<?x1x?x?xf32>)
 // CHECK-NOT: tensor.expand_shape

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --attn-to-schedule | FileCheck %s
-// A convolution does not reduce rows, so it has tasks of its own, which precede those of the normalisation. The
-// normalisation reads a transposed copy of the result.
+// A convolution reads elements more than once, so it is not a reduction of rows. It has its own tasks, which precede
+// those of the normalisation. The normalisation reads a transposed copy of the convolution's result.
 // CHECK: scf.forall
 // CHECK: linalg.transpose
 // CHECK: scf.forall

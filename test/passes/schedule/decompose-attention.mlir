@@ -6,8 +6,8 @@
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 
 
-// A row without keys is NaN after the softmax; a select replaces NaN by 0 where the score is -inf. The product with the
-// values skips probabilities of 0, so hidden values have no influence.
+// A row without keys is NaN after the softmax; a select replaces NaN with 0 where the score is -inf. The product with
+// the values skips probabilities of 0, so hidden values have no influence.
 // CHECK-LABEL: @causal(
 // CHECK-SAME: %[[Q:.*]]: tensor<2x?x8xf32>, %[[K:.*]]: tensor<2x?x8xf32>, %[[V:.*]]: tensor<2x?x4xf32>, %[[E:.*]]: tensor<2x?x4xf32>)
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} "reduction"]} ins(%[[Q]], %[[K]] :
@@ -155,7 +155,7 @@ func.func @sink(%x: tensor<2x5x8xf32>, %sink: tensor<2xf32>) -> tensor<2x5x8xf32
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// The products get the register blocks that attn.blocks has for them.
+// The products get the register blocks from attn.blocks.
 // CHECK-LABEL: @blocks(
 // CHECK: attrs = {attn.block = #attn.block<rows = 4, vectors = 3>}
 // CHECK: attrs = {attn.block = #attn.block<rows = 6, vectors = 2>, attn.skips_zeros}

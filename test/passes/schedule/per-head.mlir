@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-per-head -canonicalize -split-input-file | FileCheck %s
-// The loops are those of TileAndFuse.cpp, which decides which producers move into the tasks, and which of their results
-// the tasks return because other ops read them.
+// The test covers TileAndFuse.cpp, which makes the loops and decides which producers move into the tasks. If other ops
+// read the result of such a producer too, the tasks return it.
 
 #x = affine_map<(b, h, s, d, c) -> (b, s, c)>
 #w = affine_map<(b, h, s, d, c) -> (h, c, d)>

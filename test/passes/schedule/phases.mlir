@@ -140,7 +140,7 @@ func.func @last_selected(%x: tensor<4x5x6x2xf32>) -> tensor<4x5x6xf32> attribute
 #all = affine_map<(s, n) -> (s, n)>
 
 // A task computes the sums of its rows and the ops that read the sums. The product, which several ops read, is computed
-// by tasks before.
+// by earlier tasks.
 // CHECK-LABEL: @normalise(
 // CHECK: %[[C:.*]] = scf.forall (%{{.*}}) = (0) to (480) step (96)
 // CHECK: linalg.contract
@@ -190,8 +190,8 @@ func.func @normalise(%x: tensor<480x64xf32>, %w: tensor<64x64xf32>) -> tensor<48
 
 // -----
 
-// The tasks of all panels read the same rows, and each would have to return them, so the op that computes the rows is
-// not fused into the tasks.
+// The tasks of all panels read the same rows, and each task would have to return them, so the op that computes the rows
+// is not fused into the tasks.
 // CHECK-LABEL: @read_by_all(
 // CHECK: scf.forall
 // CHECK: linalg.generic

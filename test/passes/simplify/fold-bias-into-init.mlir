@@ -25,7 +25,7 @@ func.func @bias(%x: tensor<?x16xf32>, %w: tensor<8x16xf32>, %bias: tensor<8xf32>
   return %2 : tensor<?x8xf32>
 }
 
-// An op of its own broadcasts the bias, and the bias is the left operand of the sum.
+// A separate op broadcasts the bias, and the bias is the left operand of the sum.
 // CHECK-LABEL: @bias_broadcast_before
 // CHECK-SAME: %[[BIAS:[a-z0-9]*]]: tensor<8xf32>, %[[E:.*]]: tensor<4x8xf32>)
 // CHECK: %[[INIT:.*]] = linalg.broadcast ins(%[[BIAS]]
@@ -73,7 +73,7 @@ func.func @bias_widened(%x: tensor<4x16xbf16>, %w: tensor<8x16xbf16>, %bias: ten
   return %2 : tensor<4x8xbf16>
 }
 
-// The init does not take a residual, which is as large as the product.
+// A residual does not become the init, because it is as large as the product.
 // CHECK-LABEL: @residual
 // CHECK: linalg.contract
 // CHECK: arith.addf
@@ -90,7 +90,7 @@ func.func @residual(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor<4x8xf
   return %2 : tensor<4x8xf32>
 }
 
-// The init does not take the bias, because the function also returns the product without the bias.
+// The bias does not become the init, because the function also returns the product without the bias.
 // CHECK-LABEL: @product_used_twice
 // CHECK-NOT: linalg.broadcast
 // CHECK: arith.addf

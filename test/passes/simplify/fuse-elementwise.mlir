@@ -26,7 +26,8 @@ func.func @activation(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %y : tensor<4x8xf32>
 }
 
-// A value is not fused into a broadcast, which would compute it several times, nor into a sum, nor if it has two uses.
+// An op is not fused into a broadcast, which would compute the op several times, or into a sum. An op with two uses is
+// not fused either.
 // CHECK-LABEL: @read_more_than_once(
 // CHECK: math.tanh
 // CHECK: linalg.generic
@@ -69,7 +70,7 @@ func.func @read_more_than_once(%x: tensor<4x8xf32>, %v: tensor<4xf32>) -> (tenso
   return %y, %s, %w, %z : tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// Each op reads the results of the two ops before it: only after one op is fused, the op before it can be fused.
+// Each op reads the results of the two ops before it, so an op can be fused only after the op that follows it.
 // CHECK-LABEL: @one_after_another(
 // CHECK: linalg.generic
 // CHECK-NOT: linalg.generic

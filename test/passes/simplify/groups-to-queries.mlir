@@ -73,8 +73,8 @@ func.func @one_head_of_each(%q: tensor<2x8x1x1x64xf32>, %k: tensor<2x8x?x64xf32>
   return %o : tensor<2x8x1x1x64xf32>
 }
 
-// Of two group dimensions, the larger becomes the queries. The query tensor has its dimension of queries, of size 1, in
-// front. A length for each member of the group becomes a length for each query.
+// Of two group dimensions, the larger one becomes the queries. The query tensor has its dimension of queries, of size
+// 1, in front. A length for each member of the group becomes a length for each query.
 // CHECK-LABEL: @two_groups
 // CHECK: mask(#attn.lengths<0>) {indexing_maps = [#[[TWO_Q]], #{{[^,]*}}, #{{[^,]*}}, #[[LENGTHS]], #[[O]]]
 func.func @two_groups(%q: tensor<1x8x2x4x64xf32>, %k: tensor<8x?x64xf32>, %n: tensor<4xi32>, %e: tensor<8x2x4x1x64xf32>) -> tensor<8x2x4x1x64xf32> {

@@ -20,7 +20,7 @@ func.func @two_products(%x: tensor<4x16xf32>, %wk: tensor<8x16xf32>, %wv: tensor
   return %k, %v : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// The init of two products is an argument. A product must not overwrite it, so each product starts from a copy.
+// The init of two products is an argument. A product must not overwrite the argument, so each one starts from a copy.
 // CHECK-LABEL: @init_with_data
 // CHECK-SAME: %[[R:[a-z0-9]*]]: tensor<4x8xf32>)
 // CHECK: %[[C0:.*]] = linalg.copy ins(%[[R]]
@@ -45,7 +45,7 @@ func.func @init_view(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>, %r: tensor<32xf
   return %k : tensor<4x8xf32>
 }
 
-// A product that is the init of another is copied if it has another use; otherwise the other product overwrites it.
+// A product that is the init of a second product is copied if it has another use; otherwise the second overwrites it.
 // CHECK-LABEL: @sum_of_products
 // CHECK: %[[K:.*]] = linalg.contract
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[K]]
@@ -61,8 +61,8 @@ func.func @sum_of_products(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> (tenso
   return %k, %u : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// An init whose elements are not read is replaced by an empty tensor of its sizes. The destination of an insertion is
-// copied, because the elements that the insertion does not write keep their values.
+// An init whose elements are not read is replaced by an empty tensor of the same sizes. The destination of an insertion
+// is copied, because the elements that the insertion does not write keep their values.
 // CHECK-LABEL: @init_unread
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x16xf32>
 // CHECK: %[[N:.*]] = tensor.dim %[[X]]

@@ -18,7 +18,7 @@ func.func @causal(%q: index, %rows: index, %n: index) -> (index, index, index, i
 
 // -----
 
-// Without a mask, only the last keys may not fill a step.
+// Without a mask, the range of full steps has all keys, except the last ones if they do not fill a step.
 // CHECK: #[[$STEPS:.*]] = affine_map<()[s0] -> ((s0 floordiv 128) * 128)>
 // CHECK-LABEL: @no_mask(
 // CHECK-SAME: %{{.*}}, %[[N:.*]]: index)

@@ -4,8 +4,8 @@
 #k = affine_map<(b, h, q, k, d, e) -> (b, h, k, d)>
 #v = affine_map<(b, h, q, k, d, e) -> (b, h, k, e)>
 #o = affine_map<(b, h, q, k, d, e) -> (b, h, q, e)>
-// Three loops run over partial tiles of keys, full tiles, and partial tiles again. Scores have an allocation of the
-// size of a full tile, which partial tiles slice.
+// Three loops run over partial tiles of keys, full tiles, and partial tiles again. The scores of a partial tile are a
+// slice of an allocation that has the size of a full tile.
 // CHECK-LABEL: @causal(
 // CHECK-SAME: %[[Q:.*]]: tensor<1x1x48x64xf32>, %[[K:.*]]: tensor<1x1x?x64xf32>, %[[V:.*]]: tensor<1x1x?x64xf32>, %[[E:.*]]: tensor<1x1x48x64xf32>, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index)
 // CHECK: %[[N:.*]] = tensor.dim %[[K]]
@@ -112,7 +112,7 @@ func.func @captures(%q: tensor<1x48x64xf32>, %k: tensor<1x64x256xf32>, %v: tenso
 #k = affine_map<(q, k, d, e) -> (k, d)>
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #o = affine_map<(q, k, d, e) -> (e, q)>
-// The rows of the result are transposed for an output that has them as columns.
+// The rows of the result are transposed for an output whose columns are the queries.
 // CHECK-LABEL: @transposed_out(
 // CHECK: %[[ROWS:.*]] = attn.online_finish {{.*}} -> tensor<8x8xf32>
 // CHECK: %[[COLUMNS:.*]] = linalg.transpose ins(%[[ROWS]] : tensor<8x8xf32>) {{.*}} permutation = [1, 0]
@@ -316,7 +316,7 @@ func.func @transposed_values(%q: tensor<48x64xbf16>, %x: tensor<200x64xbf16>, %e
 #i = affine_map<(b, q, k, d, e) -> (q, k)>
 #o = affine_map<(b, q, k, d, e) -> (b, q, e)>
 #s = affine_map<(b, q, k, d, e) -> (b, q)>
-// The state of a part of the keys that begins at key %j. Queries are rows, scaled in f32, and the keys keep their type.
+// The op computes the state of a part of the keys, from key %j on. Queries are rows, scaled in f32; keys stay bf16.
 // The range of keys is relative to all keys, so the first key of the part is subtracted from it.
 // CHECK-DAG: #[[END:.*]] = affine_map<()[s0] -> (s0 + 1024)>
 // CHECK-DAG: #[[FROM:.*]] = affine_map<()[s0, s1] -> (-s0 + s1, 0)>
