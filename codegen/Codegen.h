@@ -18,11 +18,12 @@
 namespace attn {
 
 /// Moves the symbols of module `level` into module `library`, and appends "." and the name of the level to each name.
-/// Calls `change` on each function. Reports an error if `level` has ops that are not symbols.
+/// Calls `change` on each function. Reports an error if an op of `level` is not a symbol, or is not registered.
 llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
                                 llvm::function_ref<void(mlir::func::FuncOp)> change);
 
-/// The name of the kernel with this number, which runs `task`, in the code of a GPU: letters, digits and underscores.
+/// Returns the name of the GPU kernel that runs `task`. `number` is the number of the kernel in its module. The name
+/// consists of letters, digits and underscores.
 std::string getKernelName(llvm::StringRef task, int64_t number);
 
 } // namespace attn

@@ -12,8 +12,8 @@ include "mlir/IR/OpBase.td"
 def Attn_CodegenInterface : AttrInterface<"CodegenInterface"> {
   let cppNamespace = "::attn";
   let description = [{
-    How the module of a level becomes machine code. Target attributes implement this interface, most of them by an
-    external model.
+    How the module of a level becomes machine code. Target attributes implement this interface, most of them through
+    an external model.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -22,8 +22,8 @@ def Attn_CodegenInterface : AttrInterface<"CodegenInterface"> {
         leave only ops that the lowering to LLVM accepts.
       }], "void", "addPasses", (ins "::llvm::StringRef":$stage, "::mlir::OpPassManager &":$manager)>,
     InterfaceMethod<[{
-        Returns the description of the level, or an error if the family has no level of this name. IR that a
-        user resumes from a file may name any level.
+        Returns the description of the level, or an error if the family has no level of this name: the IR of a stage
+        file that a user edited may name any level.
       }], "::llvm::Expected<const ::attn::Target *>", "getDescription">,
     InterfaceMethod<[{
         Moves the code of `level`, the module of a level after `vectorize`, into `library`, and names each function

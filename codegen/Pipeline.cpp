@@ -52,8 +52,8 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
   manager.addNestedPass<func::FuncOp>(createHoistViews());
   cleanUp();
-  // After HoistViews, which moves a transposition into the product before it. HoistViews could not move a transposition
-  // that is already part of the maps of an attention.
+  // FoldTransposes runs after HoistViews, which moves a transposition into the product before it. HoistViews could not
+  // move a transposition that is already part of the maps of an attention.
   manager.addNestedPass<func::FuncOp>(createFoldTransposes());
   manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
@@ -135,7 +135,7 @@ static void buildVectorize(OpPassManager &, const PipelineOptions &) {}
 ArrayRef<Stage> attn::getStages() {
   static constexpr Stage kStages[] = {
       {"raise", "attn.attention in place of the ops that computed an attention", buildRaise},
-      {"simplify", "head-major projections, masks in one form, no views between ops",
+      {"simplify", "head-major projections, biases in products, no views between ops",
        buildSimplify},
       {"plan", "one module per target level, plans on attentions, packed weights", buildPlan},
       {"schedule", "scf.forall loops over tasks, each with the ops that produce its inputs",

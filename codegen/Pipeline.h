@@ -20,11 +20,11 @@ struct PipelineOptions {
   std::string schedule;
 };
 
-/// A stage. Its name also names its pipeline (`attn-opt --attn-to-<name>`), its dump file, the place to resume from
-/// (`attnc --from=<name>`) and its folder in passes/. (The folder of `vectorize` is codegen/cpu/.)
+/// A stage of the compiler. `attn-opt --attn-to-<name>` runs all stages up to it, and `attnc --from=<name>` resumes
+/// after it. Its passes are in the folder of its name in passes/ or, for `vectorize`, in codegen/cpu/ and codegen/gpu/.
 struct Stage {
   llvm::StringLiteral name;
-  llvm::StringLiteral leaves; ///< what the IR holds after it
+  llvm::StringLiteral leaves; ///< what the IR holds after the stage
   void (*build)(mlir::OpPassManager &manager, const PipelineOptions &options);
 };
 

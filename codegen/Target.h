@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// An ISA level ("level" for short) is a set of instructions of an architecture, such as x86-64-v3. Each level has one
+// An ISA level ("level" for short), such as x86-64-v3, is a set of instructions of an architecture. Each level has one
 // description, a file in the folder of its family, such as codegen/cpu/targets/. Until the stage emit, passes read the
 // properties of a level only from its attribute. dialect/Target.td names the interfaces of these attributes.
 //
@@ -27,7 +27,7 @@ struct Target {
   /// LLVM's names of the features that the level adds to its architecture. A CPU that lacks one of these features
   /// cannot run the code.
   llvm::ArrayRef<llvm::StringLiteral> features;
-  /// Makes the attribute that modules of this level have.
+  /// Creates the target attribute of a module of this level.
   TargetInterface (*makeAttr)(const Target &, mlir::MLIRContext *);
 
   TargetInterface getAttr(mlir::MLIRContext *context) const { return makeAttr(*this, context); }
@@ -39,7 +39,7 @@ struct Target {
   bool runsHere() const;
 };
 
-/// Levels whose attributes have one class, such as CpuAttr, and therefore the same interfaces.
+/// Levels whose attributes are of one class, such as CpuAttr, and therefore have the same interfaces.
 struct TargetFamily {
   /// Within an architecture, better levels come first.
   llvm::ArrayRef<const Target *> targets;

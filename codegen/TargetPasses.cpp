@@ -58,7 +58,7 @@ struct TargetPasses : PassWrapper<TargetPasses, OperationPass<ModuleOp>> {
   }
 
   Option<std::string> stage{*this, "stage",
-                            llvm::cl::desc("The stage whose last passes the target adds")};
+                            llvm::cl::desc("The stage to whose end the target adds passes")};
 };
 } // namespace
 

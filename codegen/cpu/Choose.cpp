@@ -13,15 +13,16 @@ using namespace attn;
 
 /// The widths of query tiles to try, in vectors. A query tile is as wide as a register block. Blocks of more than three
 /// vectors leave registers for too few rows; with three, a block is 8 x 48 with 32 registers of 16 lanes, and 4 x 24
-/// with 16 registers of 8 lanes. Two vectors waste less at the edge of a mask, and may divide the number of queries
-/// where three do not.
+/// with 16 registers of 8 lanes. Tiles of two vectors waste less work at the edge of a mask, and may divide the number
+/// of queries where tiles of three vectors do not.
 static constexpr int64_t kVectorsPerQueryTile[] = {3, 2};
-/// The widths to try for instructions that multiply tiles. They are multiples of two, because a block is then two tiles
-/// wide, and a tile is as wide as a vector. With a wider query tile, the values are transposed less often.
+/// The widths to try, in vectors, for instructions that multiply tiles. They are multiples of two, because a register
+/// block of AMX has two tiles side by side, each as wide as a vector. With a wider query tile, the values are
+/// transposed less often.
 static constexpr int64_t kVectorsPerQueryTileOfTiles[] = {4, 2, 8};
 
-/// The most queries in a tile for the schedules whole-scores and decode, which are for few queries. Each query is a row
-/// of a register block.
+/// The largest number of queries in a tile of the schedules whole-scores and decode. Each of these queries is a row of
+/// a register block.
 static constexpr int64_t kFewQueries = 8;
 
 /// If an attention has at least this many tasks, the schedule decode does not divide its keys into parts: more tasks
@@ -30,18 +31,17 @@ static constexpr int64_t kTasks = 32;
 /// The least number of keys in a part, and the number of keys in a part if the total number of keys is known only at
 /// the call.
 static constexpr int64_t kLeastPart = 512, kTypicalPart = 1024;
-/// The largest number of scores in a tile of few queries; they take 32 KiB. A tile first reads its keys and then its
-/// values. The longer it reads one of the two without a break, the larger is the part of the time in which the memory
-/// is busy.
+/// The largest number of scores in a tile of few queries: 32 KiB of f32. The code for a tile first reads all its keys,
+/// then all its values. The more keys a tile has, the larger is the share of the time in which the memory is busy.
 static constexpr int64_t kMostScores = 8192;
 
-/// The numbers of keys in a tile to try, in order of preference. The probabilities of 96 keys and a query tile of three
+/// The sizes of key tiles to try, in order of preference. The probabilities of 96 keys and a query tile of three
 /// vectors of 16 lanes take 18 KiB, and stay in L1 between the two products. With more keys, more work is wasted at the
 /// edge of a mask; with fewer keys, there is too little work for each load and store of the accumulators.
 static constexpr int64_t kKeyTiles[] = {96, 64, 128};
 
-/// The key tiles to try, from the table above. Tiles that divide the number of keys come first, because they need no
-/// code for a smaller last tile.
+/// Returns the sizes of key tiles to try, from the table above. Sizes that divide the number of keys come first,
+/// because they need no code for a smaller last tile.
 static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   auto add = [&](int64_t tile) {
@@ -57,8 +57,8 @@ static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
   return tiles;
 }
 
-/// The fastest instruction that adds groups of products (MultiplyAdd.h) of the element type of the attention; null if
-/// there is none.
+/// Returns the fastest instruction that adds groups of products (MultiplyAdd.h), takes the element type of the
+/// attention, and has a group size that divides the head size; null if there is none.
 static const MultiplyAdd *chooseInstruction(CpuAttr cpu, const AttentionShape &shape) {
   if (shape.knowsHeads)
     for (const MultiplyAdd *row : findMultiplyAdds(cpu, {shape.element, shape.element, shape.sum}))
@@ -67,7 +67,7 @@ static const MultiplyAdd *chooseInstruction(CpuAttr cpu, const AttentionShape &s
   return nullptr;
 }
 
-/// The query tiles to try. They are no wider than the queries, rounded up to whole vectors.
+/// Returns the sizes of query tiles to try. None is larger than the number of queries, rounded up to whole vectors.
 static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape) {
   SmallVector<int64_t> tiles;
   int64_t lanes = cpu.getLanes();
@@ -82,12 +82,12 @@ static SmallVector<int64_t> queryTiles(CpuAttr cpu, const AttentionShape &shape)
   return tiles;
 }
 
-/// The only query tile for schedules that have the queries in the rows of a register block.
+/// Returns the only size of query tiles for schedules in which queries are rows of a register block.
 static SmallVector<int64_t> fewQueries(CpuAttr, const AttentionShape &shape) {
   return {std::clamp<int64_t>(shape.queries, 1, kFewQueries)};
 }
 
-/// The number of keys in a part for the schedule decode; 0 if each task attends all keys.
+/// Returns the number of keys in a part for the schedule decode; 0 if each task attends to all keys.
 static int64_t choosePart(CpuAttr cpu, const AttentionShape &shape) {
   int64_t tasks = shape.heads * shape.groups * llvm::divideCeil(shape.queries, kFewQueries);
   if (tasks >= kTasks || shape.returnsProbabilities)
@@ -105,7 +105,8 @@ static SmallVector<int64_t> keysOfFewQueries(CpuAttr cpu, const AttentionShape &
   return {std::min(keys, kMostScores / std::clamp<int64_t>(shape.queries, 1, kFewQueries))};
 }
 
-/// A single candidate, for schedules that work on all queries or on all keys at once and do not use the tile.
+/// The first candidate only, for schedules that do not use the tile because they compute all queries or all keys at
+/// once.
 static SmallVector<int64_t> firstQueryTile(CpuAttr cpu, const AttentionShape &shape) {
   return {queryTiles(cpu, shape).front()};
 }
@@ -121,7 +122,7 @@ struct ScheduleRow {
   SmallVector<int64_t> (*queryTiles)(CpuAttr, const AttentionShape &);
   SmallVector<int64_t> (*keyTiles)(CpuAttr, const AttentionShape &);
   double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
-  /// Whether the schedule makes the same tasks as the schedule of an earlier row if there are no projections.
+  /// Whether the schedule, if there are no projections, makes the same tasks as the schedule of an earlier row.
   bool isForProjections;
   /// Whether the products of the schedule can multiply elements in groups.
   bool hasGroups;
@@ -175,7 +176,8 @@ static int64_t choosePanelWidth(CpuAttr cpu, int64_t columns) {
   static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;
-  // Otherwise a panel is as wide as a register block: four vectors if they divide the columns, else three, two or one.
+  // Otherwise a panel is as wide as a register block: four vectors if that width divides the number of columns, or else
+  // three, two or one.
   for (int64_t vectors : {4, 3, 2, 1})
     if (int64_t width = vectors * cpu.getLanes(); columns % width == 0)
       return width;
@@ -219,7 +221,7 @@ bool attn::makesSameCode(CpuAttr cpu, CpuAttr other, ModuleOp graph) {
       CpuAttr::get(cpu.getContext(), other.getLevel(), cpu.getVector(), cpu.getRegisters(),
                    cpu.getSpare(), cpu.getL1(), cpu.getL2(), other.getHas(), cpu.getPipelines());
   CpuCapabilities differing = cpu.getHas() ^ other.getHas();
-  // Levels with equal fields still differ in the instructions that LLVM may select.
+  // Even levels with equal fields differ in the instructions that LLVM may select.
   if (withHas != other || differing == CpuCapabilities::None || !isForProducts(differing))
     return false;
   auto compute = graph->getAttrOfType<TypeAttr>(AttnDialect::kComputeAttr);

@@ -28,8 +28,8 @@ bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,
                      std::optional<Schedule> only);
 
-/// Whether `graph` compiles to the same code for both CPUs. This is so if the CPUs differ only in capabilities that
-/// serve products of element types that no value of `graph` has.
+/// Whether `graph` compiles to the same code for both CPUs. It does if they differ only in capabilities for products,
+/// and none of these capabilities is for an element type of `graph`.
 bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn

@@ -15,21 +15,21 @@
 //       %f = vector.fma %s, %b0, %acc0 : vector<16xf32>
 //       ...
 //     }
-//     vector.store %acc#0, %crow[...]                                     // 24 of them
+//     vector.store %acc#0, %crow[...]                                     // 24 stores
 //   }
 //
 // Contraction.h defines the roles of the loops. If a fill into the output comes just before, the accumulators start
-// from its value. Otherwise they start from zero, and the source of a broadcast just before, or else the output itself,
-// is added last. A long sum is split into parts. With `attn.skips_zeros`, zeros of the first input do not contribute,
-// whatever the second input holds there.
+// from its value. Otherwise they start from zero, and the initial value is added at the end: the source of a broadcast
+// into the output just before, or else the output itself. A long sum is split into parts. With `attn.skips_zeros`, a
+// product whose first factor is zero is not added, even if its second factor is NaN or infinite.
 //
 // On a CPU that multiplies tiles, blocks of more than 8 rows consist of tiles (amx.tile_mulf in place of vector.fma).
 // Blocks of vectors compute the rows, columns and products that do not fill a tile.
 //
-// If Contraction.h finds no loop for the lanes, but both inputs are contiguous along the sum, the lanes run along the
-// sum (DotProducts.h). Otherwise the contraction becomes scalar loops, with a remark. The same happens if its operands
-// are not strided memrefs that are read through projected permutations, or if no instruction of the CPU takes its
-// element types (MultiplyAdd.h). The pass leaves alone all other ops.
+// If Contraction.h finds no loop for the lanes, the lanes run along the sum, provided that both inputs are contiguous
+// along the sum (DotProducts.h). If this is impossible too, the contraction becomes scalar loops, with a remark. The
+// same happens if its operands are not strided memrefs that are read through projected permutations, or if no
+// instruction of the CPU takes its element types (MultiplyAdd.h). The pass does not change other ops.
 // Test: test/codegen/cpu/contract-to-vector.mlir, test/codegen/cpu/tiles.mlir, test/tiles/tiles.test
 //
 //===----------------------------------------------------------------------===//
@@ -70,7 +70,7 @@ LogicalResult attn::lowerContraction(RewriterBase &rewriter, const Contraction &
     start.writer = nullptr; // the loops add to the output
     emitFinding(contraction.op->getLoc(), Finding::SlowLoop)
         << "contraction becomes scalar loops: expected a dimension whose elements are "
-           "adjacent in the output and in one input, or a sum over adjacent elements of both";
+           "adjacent in the output and in one input, or a sum over adjacent elements of both inputs";
     if (failed(linalg::linalgOpToLoops(rewriter, contraction.op)))
       return failure();
   }
@@ -106,7 +106,7 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
                "an instruction of "
             << cpu.getLevel() << " multiplies and adds, got " << op->getOperandTypes();
 
-    // Find all starts before creating any loop, because findStart() looks at whole ops.
+    // Find all starts before creating any loop, because findStart() recognises linalg ops but not their loops.
     auto &aliases = getAnalysis<AliasAnalysis>();
     SmallVector<Start> starts;
     for (Contraction &contraction : contractions)

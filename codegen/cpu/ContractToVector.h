@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// Replaces `contraction`, and the op that stores the initial value of its sums if there is one, by loops over vectors.
-/// If no dimension can be in the lanes, emits scalar loops and a remark instead.
+/// Replaces `contraction` by loops over vectors. Erases `start.writer` if it is not null, because these loops start
+/// from its value. If no dimension can be in the lanes, emits scalar loops that start from the output, and a remark.
 llvm::LogicalResult lowerContraction(mlir::RewriterBase &rewriter, const Contraction &contraction,
                                      Start start, CpuAttr cpu);
 

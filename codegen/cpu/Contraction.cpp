@@ -78,7 +78,7 @@ static std::optional<Contraction::Roles> assignRoles(linalg::LinalgOp op, int64_
   return roles;
 }
 
-/// Whether `op` may have one of the effects on `buffer`.
+/// Whether `op` may have one of `Effects` on `buffer`.
 template <typename... Effects>
 static bool mayHave(Operation *op, Value buffer, AliasAnalysis &aliases) {
   std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
@@ -101,8 +101,8 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op, CpuAttr cpu) 
   return result;
 }
 
-/// An upper bound of the size of `loop`, or kDynamic if none is known. For a tile that is smaller only at the edge, the
-/// bound is the size of a full tile.
+/// An upper bound on the size of `loop`, or kDynamic if none is known. For a loop over a tile that is smaller only at
+/// an edge, the bound is the size of a full tile.
 static int64_t boundOf(linalg::LinalgOp op, unsigned loop) {
   for (OpOperand &operand : op->getOpOperands()) {
     AffineExpr dim = getAffineDimExpr(loop, op.getContext());
@@ -142,7 +142,7 @@ std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {
   return splits ? std::optional(steps) : std::nullopt;
 }
 
-/// The last op before `op`, in its block, that may read or write `buffer`; null if none does.
+/// The last op before `op` in its block that may read, write or free `buffer`; null if there is none.
 static Operation *findLastAccess(Operation *op, Value buffer, AliasAnalysis &aliases) {
   Operation *previous = op->getPrevNode();
   while (previous && !mayHave<MemoryEffects::Read, MemoryEffects::Write, MemoryEffects::Free>(

@@ -37,9 +37,9 @@ struct Contraction {
   /// no instruction for its types.
   static std::optional<Contraction> match(mlir::linalg::LinalgOp op, CpuAttr cpu);
 
-  /// The register block, and the length of the parts into which the sum is split (its depth): those of `attn.block`, or
-  /// else those chosen for `cpu`. The depth is 0 if the sum is not split. Parts are added to the output one after the
-  /// other. `roles` must be set.
+  /// Returns the register block: that of the attribute `attn.block`, or else the one chosen for `cpu`. Its depth is the
+  /// length of the parts into which the sum is split, or 0 if the sum is not split. Parts are added to the output one
+  /// after the other. `roles` must be set.
   BlockAttr getBlock(CpuAttr cpu) const;
   /// The length of a part of the sum in steps of the innermost reduction; none if the sum is not split.
   std::optional<int64_t> getSplit(CpuAttr cpu) const;
@@ -49,12 +49,12 @@ struct Contraction {
 
   mlir::linalg::LinalgOp op;
   const MultiplyAdd *instruction;
-  bool skipsZeros; // zeros of the first input do not contribute, whatever the second holds there
+  bool skipsZeros; // products whose factor in the first input is zero are not added
   std::optional<Roles> roles; // none if no loop can be n
 };
 
-/// The value that the sums start from: a scalar, or a buffer that is read through a map over the loops of the
-/// contraction and is added last.
+/// The initial value of the sums: a scalar, or a buffer that is read through a map over the loops of the contraction.
+/// The elements of a buffer are added to the sums at the end.
 struct Start {
   /// Returns the output itself as the start: products are added to the contents of the output.
   static Start ofOutput(const Contraction &contraction);
@@ -64,8 +64,8 @@ struct Start {
   mlir::Operation *writer; // the op that stored the start to the output; null for the output itself
 };
 
-/// Returns the value of a fill or broadcast into the output before the contraction, unless an op between the two
-/// accesses the output or changes the source of the broadcast. Otherwise returns the output itself.
+/// Finds the fill or broadcast that wrote the output before the contraction, and returns its value. Returns the output
+/// itself if there is none, or if an op between the two accesses the output or changes the source of the broadcast.
 Start findStart(const Contraction &contraction, mlir::AliasAnalysis &aliases);
 
 /// The size of each loop: static if any operand has a static size for the loop.

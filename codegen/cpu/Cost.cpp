@@ -21,7 +21,7 @@ using namespace attn;
 // The cost of a load that issues beside multiply-adds. The measured cost is 0 on Zen 4, and up to 0.4 on Granite
 // Rapids. The value is large enough that the plan with fewer loads wins if two plans are otherwise equal.
 static constexpr double kLoad = 0.08;
-// The additional cost of a step if an iteration does one step, as an odd number of steps requires, and not two.
+// The additional cost of a step if an iteration does only one step, because the number of steps is odd.
 static constexpr double kSingleStep = 0.6;
 // The cost of converting a vector to another type, including its load and its store.
 static constexpr double kConversion = 2;
@@ -45,7 +45,7 @@ static constexpr double kPhaseOverhead = 3000;
 static constexpr double kBytesBeyondL1 = 32;
 static constexpr double kBytesBeyondL2 = 12;
 static constexpr double kBytesBeyondL3 = 2.5;
-static constexpr double kL3 = 32 << 20; // not a property of the CPU, because cores share L3
+static constexpr double kL3 = 32 << 20; // not a parameter of #attn.cpu, because cores share L3
 /// The fraction of L1 that prefetched lines and the SMT sibling need, and the slowdown of a tile that leaves no room
 /// for them.
 static constexpr double kFree = 0.45;
@@ -76,7 +76,8 @@ static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_
   int64_t lanes = cpu.getLanes(instruction.getSumType(cpu.getContext()));
   int64_t vectors = llvm::divideCeil(columns, lanes);
   RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, isGuarded);
-  if (hasEpilogue && chooseDepthBlock(cpu, instruction, block, depth, bytesPerFactor) != depth)
+  if (hasEpilogue && chooseDepthBlock(cpu, instruction, block, /*isOfTiles=*/false, depth,
+                                      bytesPerFactor) != depth)
     block = fitTwoSums(cpu, instruction, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double products = height * width * multiplyAdd(instruction);
@@ -116,8 +117,8 @@ double attn::predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t
   };
   if (!instruction.tile || isGuarded)
     return ofVectors(rows, columns, depth);
-  // Add the times of three parts: the whole tiles; the last products of their sums, if these are too few for one more
-  // instruction on tiles; the columns and rows at the edges.
+  // Add the times of three parts: the whole tiles; the last products of each sum, if they are too few for another tile
+  // instruction; and the columns and rows at the edges.
   const TileMultiplyAdd &tile = *instruction.tile;
   RegisterBlock block = chooseTileBlock(tile, columns);
   int64_t inStep = tile.steps * instruction.group, steps = depth / inStep, down = rows / tile.rows,
@@ -276,13 +277,13 @@ struct Model {
       sampled += queryTile(i * tile, tile, bounds);
     if (samples)
       cost += sampled * whole / samples;
-    // A tile uses memory for queries or outputs, and for probabilities.
+    // The queries or the outputs of a tile, and its probabilities, share L1.
     double bytes = double(tile) * (std::max(shape.d, shape.e) + plan.getK()) * bytesOfElement();
     double left = 1 - bytes / cpu.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
     // If no other tile of queries reads the keys, each tile of keys except the first is prefetched while the previous
     // one is computed. Otherwise the first tile of queries waits for the keys that it reads, unless the query tiles of
-    // the previous head have prefetched them. They do so if the keys and values of two heads fit in L2.
+    // the previous head have prefetched them. They have if the keys and values of two heads fit in L2.
     bool readsOnce = shape.queries <= tile,
          comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= cpu.getL2();
     if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {
@@ -300,7 +301,7 @@ struct Model {
            vectorsOf(keys) * cpu.getLanes() * shuffles(cpu);
   }
 
-  /// The time of one head by the schedule whole-scores, which computes few queries at a time. Lanes hold keys.
+  /// The time of one head with the schedule whole-scores, which computes few queries at a time. Lanes hold keys.
   double wholeScores() const {
     double scores = double(shape.queries) * vectorsOf(shape.keys);
     double loops = (1 + (shape.mask ? 2 : 1)) * kShortLoop;
@@ -313,7 +314,7 @@ struct Model {
            predictTraffic(cpu, 8 * bytes, bytes);
   }
 
-  /// The time of one head of few queries by the schedule decode, which computes `keys` keys tile by tile. Lanes hold
+  /// The time of one head of few queries with the schedule decode, which computes `keys` keys tile by tile. Lanes hold
   /// keys.
   double fewQueries(int64_t keys) const {
     int64_t rows = std::min(shape.queries, plan.getQ());
@@ -359,8 +360,8 @@ struct Model {
   double heads() const { return double(shape.heads) * shape.groups; }
   double tiles() const { return llvm::divideCeil(shape.queries, plan.getQ()); }
 
-  /// The time of a schedule whose tasks each project the keys and values of one head, then project and attend each tile
-  /// of queries. The attention of one head takes `attention`.
+  /// The time of a schedule in which each task projects the keys and values of one head and then, for each tile of
+  /// queries, projects the queries and computes their attention. The attention of one head takes `attention`.
   double inTasksOfHeads(double attention) const {
     double cost = heads() * attention +
                   shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
@@ -370,9 +371,9 @@ struct Model {
                     inCycles(cpu, (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead));
   }
 
-  /// The time of a schedule that computes all projections first, and then attends. The attention of one head takes
-  /// `attention`. Each projection computes the keys or the values of `joined` heads, or the queries that belong to
-  /// these heads.
+  /// The time of a schedule that computes all projections first, and then the attention. The attention of one head
+  /// takes `attention`. Each projection computes the keys or the values of `joined` heads, or the queries that belong
+  /// to these heads.
   double inPhases(double attention, int64_t joined) const {
     double cost = heads() * attention;
     if (!shape.depth)

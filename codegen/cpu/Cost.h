@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Predicts times by pure functions of (CPU, shape, plan). They need no IR, so a table can test them and a report can
-// print them. The unit is the time of one multiply-add of a full vector at the peak rate of one core; only the
-// comparison of plans matters.
+// Pure functions of a CPU, a shape and a plan predict times. They need no IR, so that tests and the report can call
+// them. The unit is the time of one multiply-add of a full vector at the peak rate of one core; only the comparison of
+// plans matters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytes
                       int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
                       bool hasEpilogue = false);
 
-/// The number of keys that the first tile of `queries` queries needs. A mask that depends on the values of an input is
-/// assumed to hide no key.
+/// The number of keys that the first `queries` queries need. A mask that depends on the values of an input is assumed
+/// to hide no key.
 int64_t countKeys(mlir::MLIRContext *context, const AttentionShape &shape, int64_t queries);
 
 /// The time to round queries, keys and values to a narrower type in a separate phase.

@@ -80,7 +80,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
 // The code of a level
 //===----------------------------------------------------------------------===//
 
-/// Sets the attributes that the conversion of functions copies to llvm.func.
+/// Sets the attributes that the conversion of func.func copies to llvm.func.
 static void setTarget(func::FuncOp function, const CpuTarget &target) {
   Builder builder(function.getContext());
   function->setAttr("target_cpu", builder.getStringAttr(target.cpu));
@@ -95,8 +95,8 @@ static void setTarget(func::FuncOp function, const CpuTarget &target) {
   auto pair = [&](StringRef name, const Twine &value) -> Attribute {
     return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(value)});
   };
-  // LLVM must not turn an idiom into a call of the C library, which kernels do not link. Vectors keep
-  // the width that the IR gives them.
+  // LLVM must not turn an idiom into a call of the C library, because kernels are not linked with it. Vectors keep the
+  // width that the IR gives them.
   function->setAttr(
       "passthrough",
       builder.getArrayAttr({builder.getStringAttr("no-builtins"), builder.getStringAttr("nounwind"),

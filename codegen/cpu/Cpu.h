@@ -11,16 +11,16 @@
 
 namespace attn {
 
-/// The fields of #attn.pipelines.
+/// The parameters of #attn.pipelines.
 struct Pipelines {
   unsigned multiplies, loads, stores, latency, exponential;
 };
 
-/// An ISA level of CPUs, such as x86-64-v3. Each has a description in codegen/cpu/targets/.
+/// An ISA level of CPUs, such as x86-64-v3. Each level has a file in codegen/cpu/targets/.
 struct CpuTarget : Target {
   /// LLVM's name of the CPU, which defines the available instructions and the scheduling model.
   llvm::StringLiteral cpu;
-  /// The fields of #attn.cpu.
+  /// The parameters of #attn.cpu.
   unsigned vector, registers, spare, l1, l2;
   CpuCapabilities has;
   /// Null for the default of #attn.cpu.

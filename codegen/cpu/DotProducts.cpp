@@ -39,7 +39,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
     return stride(op.getDpsInitOperand(0), loop) == 1 &&
            stride(op.getDpsInputOperand(1 - input), loop) == 0;
   };
-  // A loop of one iteration is possible too, whatever its strides, because they are not used.
+  // A loop of one iteration can be n whatever its strides are, because they are not used.
   for (bool isSingle : {false, true})
     for (unsigned input : {1, 0})
       for (unsigned loop : parallel)
@@ -54,7 +54,7 @@ std::optional<DotProducts> DotProducts::match(const Contraction &contraction) {
   return std::nullopt;
 }
 
-/// The number of rows of the other input that are multiplied at a time with each vector of a row.
+/// The largest number of rows of the other input that are multiplied by the same L rows at a time.
 static constexpr int64_t kOthers = 4;
 
 namespace {
@@ -66,7 +66,7 @@ struct DotBuilder {
   SmallVector<OpFoldResult> sizes; // of each loop
   StridedView rows, row, out;
   Value start;       // a scalar, or null for the output itself
-  bool isFromMemory; // the rows come from memory, and more of them follow
+  bool isFromMemory; // the rows come from memory, and there may be more than L of them
 
   struct Origin {
     Value rows, row, out;
@@ -107,8 +107,8 @@ struct DotBuilder {
     });
   }
 
-  /// Emits the products of L rows of one input with the rows of the other input along `loop`, at most kOthers of these
-  /// at a time.
+  /// Emits the products of L rows of one input with the rows of the other input along `loop`, of which at most kOthers
+  /// are multiplied at a time.
   void createOthers(OpBuilder &builder, const Lanes &n, Origin origin, unsigned loop) const {
     OpFoldResult size = sizes[loop], begin = builder.getIndexAttr(0);
     int64_t most = std::min(kOthers, lanes);
@@ -128,15 +128,15 @@ struct DotBuilder {
     }
   }
 
-  /// Prefetches the row that is used L products later, while the row at `row` is used. Prefetching a line
-  /// again, in the next pass or for its other elements, only costs an instruction slot.
+  /// Prefetches the elements at k of the row that is L rows after `row`. The code may prefetch a line again, in the
+  /// next pass or for its other elements, which costs only an instruction slot.
   void prefetchNextRow(OpBuilder &b, Value row, const Lanes &k) const {
     Value count = arith::ConstantIndexOp::create(b, loc, lanes);
     Value next = rows.advance(b, loc, row, products.n, count);
     createPrefetch(b, loc, rows.row, rows.advance(b, loc, next, products.reduction, k.offset));
   }
 
-  /// A vector that holds the sum of each of `sums` in its own lane.
+  /// Returns a vector whose lane i holds the sum of the lanes of `sums[i]`.
   Value createTotals(OpBuilder &b, ArrayRef<Value> sums) const {
     VectorType type = VectorType::get(lanes, sumType);
     // Add up the lanes of one sum after the other if this takes fewer shuffles.
@@ -197,8 +197,8 @@ struct DotBuilder {
     }
   }
 
-  /// The products of each of the rows at `starts` with `numOthers` rows of the other input, as vectors whose lanes are
-  /// yet to be added up. The products with the first of the other rows come first.
+  /// Returns the products of each of the rows at `starts` with `numOthers` rows of the other input, as vectors whose
+  /// lanes are not added up yet. The products with the first of the other rows come first.
   SmallVector<Value> createBlock(OpBuilder &b, ArrayRef<Value> starts, int64_t numOthers,
                                  function_ref<Value(OpBuilder &, int64_t)> otherAt) const {
     const MultiplyAdd &instruction = products.instruction;

@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// A contraction whose inputs are both contiguous along the sum, such as the scores of few queries, for which
-/// transposing the keys does not pay. The code computes L dot products at a time, with the L lanes of vectors along the
-/// sum. Shuffles like those of a transposition then add up the lanes of all L sums together; the lanes of a few sums
-/// are added up one sum after the other.
+/// A contraction whose inputs are both contiguous along the sum, such as the scores of so few queries that transposing
+/// the keys would take longer. L is the number of lanes of a vector. The code computes L dot products at a time, with
+/// the lanes along the sum. Shuffles like those of a transposition then add up the lanes of all L sums together. If
+/// there are only a few sums, the code adds up the lanes of one sum after the other.
 struct DotProducts {
-  /// Returns `contraction` as dot products. Returns none if no loop can be n: a loop that only one input has and that
-  /// is contiguous in the output, or else a loop of one iteration.
+  /// Returns `contraction` as dot products; none if an input is not contiguous along the sum, or if no loop can be n. A
+  /// loop can be n if only one input has it and it is contiguous in the output, or if it has one iteration.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;
@@ -25,8 +25,8 @@ struct DotProducts {
   unsigned rows;      // the input with a row for each of L products; the other input has one row for all
   unsigned n;         // the loop over the products
   unsigned reduction; // the loop of the sum
-  /// The other loops. The loops in `outer` select the L rows. The loops in `inner` do not, so that these rows come from
-  /// memory only once for all iterations of `inner`.
+  /// The other loops. The loops in `outer` select the L rows. The loops in `inner` do not select rows, so the L rows
+  /// come from memory only once for all iterations of `inner`.
   llvm::SmallVector<unsigned> outer, inner;
 };
 

@@ -124,7 +124,8 @@ struct Doubles {
   }
 };
 
-/// Sine and cosine of the distance to the nearest multiple of pi/2, and that multiple.
+/// The sine and the cosine of r, and an integer whose low bits are those of k, where x = k pi/2 + r. `isKnown` is false
+/// if x is too large to be reduced.
 struct Angle {
   Value sine, cosine, quadrant, isKnown;
 };
@@ -212,8 +213,8 @@ static Angle createAngle(Doubles &d, Value x) {
   return {sine, cosine, d.toBits(sum), isKnown};
 }
 
-/// sin(x + shift pi/2): the sine of r if the multiple k of pi/2 is even, the cosine of r if it is odd, negated if k mod
-/// 4 is 2 or 3.
+/// sin(x + shift pi/2). With x = m pi/2 + r and k = m + shift, this is the sine of r if k is even and the cosine of r
+/// if k is odd, negated if k mod 4 is 2 or 3.
 static Value createWave(OpBuilder &builder, Location loc, Value x, int64_t shift) {
   Doubles d(builder, loc, x.getType());
   Angle angle = createAngle(d, d.extend(x));

@@ -4,9 +4,9 @@
 //
 // 2^x = 2^n 2^r with n the integer nearest to x and r = x - n in [-1/2, 1/2]. Adding 1.5 * 2^23 to x rounds it: the sum
 // has no bits for a fraction, and its low bits are n. 2^r is approximated by a polynomial p with p(0) = 1, so that 2^0
-// is exactly 1. The result is p multiplied by 2^n: adding n to the exponent bits instead would lose NaN. On CPUs that
-// can scale by a power of two, this multiplication is one instruction instead of two, and another instruction computes
-// r. On these CPUs, n is the floor of x, and r lies in [0, 1).
+// is exactly 1. The result is p multiplied by 2^n: adding n to the exponent bits instead would turn NaN into a number.
+// On CPUs that can scale by a power of two, this multiplication is one instruction instead of two, and another
+// instruction computes r. On these CPUs, n is the floor of x, and r lies in [0, 1).
 //
 // The relative error of the power, from the polynomial and all roundings, is at most 1.7e-7 for r in [-1/2, 1/2], and
 // 1.6e-7 for r in [0, 1). The coefficients minimise the error of the polynomial alone, which is at most 9.1e-8 in the
@@ -153,7 +153,7 @@ static SmallVector<Value> createPolynomial(FloatBuilder &f, ArrayRef<Value> rs,
   return ps;
 }
 
-/// 2^x by instructions that split x and scale.
+/// 2^x with the instructions createFraction() and createScale().
 static SmallVector<Value> createExp2ByScaling(FloatBuilder &f, ArrayRef<Value> xs) {
   auto rs = llvm::map_to_vector(xs, [&](Value x) { return createFraction(f.builder, f.loc, x); });
   SmallVector<Value> ps = createPolynomial(f, rs, kFromZero);

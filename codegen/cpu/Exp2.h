@@ -19,7 +19,7 @@ enum class Underflow {
   Zero, // 0 below 2^kLeastProbabilityExponent
 };
 
-/// The result for powers beyond the greatest number.
+/// The result for powers beyond the greatest finite number.
 enum class Overflow {
   Never, // exponents are known to be small enough
   Large, // 2^100 or more, infinity, or NaN
@@ -29,8 +29,8 @@ enum class Overflow {
 ///
 /// For one factor, an exponent depends only on the score and on the maximum, not on the tile of the score. The rounding
 /// error of an exponent is relative to the exponent, not to the scores. If multiply-adds are fused and max * factor is
-/// moderate, the exponent is s * factor - c, where c is max * factor, rounded. This takes one instruction. The rounding
-/// error of c is the same for all scores of a row, so that this error cancels in the division by the sum of the row.
+/// less than 2^12, the exponent is s * factor - c, where c is max * factor, rounded. This takes one instruction. The
+/// rounding error of c is the same for all scores of a row, so it cancels in the division by the sum of the row.
 /// Otherwise max is subtracted first, so that no finite score overflows and no rounding error grows with the scores.
 class Exponents {
 public:
@@ -44,7 +44,7 @@ public:
   /// Returns the same bits as `of`, computed by one instruction. needsExact() must be false in every lane.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// Lanes where the maximum is -inf or NaN, or is so large that `ofModerate` is not exact.
+  /// True in lanes where the maximum is -inf or NaN, or is so large that `ofModerate` may differ from `of`.
   mlir::Value needsExact() const { return isLarge; }
 
   /// The exponent of the factor that rescales powers relative to this maximum to powers relative to `next`.
@@ -75,7 +75,7 @@ llvm::SmallVector<mlir::Value> createExp2(mlir::OpBuilder &builder, mlir::Locati
 mlir::Value createFullExp2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createFullExp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 
-/// a * b + c, fused if the machine has the instruction. Never becomes a library call.
+/// a * b + c. On vectors, this is one instruction if the CPU has it. The code never calls a library.
 mlir::Value createMultiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
                               mlir::Value b, mlir::Value c);
 

@@ -80,7 +80,7 @@ static Value extend(ImplicitLocOpBuilder &b, Value half) {
                                      arith::BitcastOp::create(b, bits.of(b.getI16Type()), half));
   Value sign = bits.binary<arith::ShLIOp>(bits.binary<arith::AndIOp>(all, 0x8000), 16);
   Value magnitude = bits.binary<arith::ShLIOp>(bits.binary<arith::AndIOp>(all, 0x7fff), 13);
-  // The exponent bias of f32 is greater by 112.
+  // The exponent bias of f32 is greater than that of f16 by 112.
   Value normal = bits.binary<arith::AddIOp>(magnitude, 112u << 23);
   Value special = bits.binary<arith::OrIOp>(magnitude, exponentOfF32(128));
   // (2^-14 + fraction) - 2^-14 is exact and does not need a denormal f32.
@@ -102,7 +102,7 @@ static Value truncate(ImplicitLocOpBuilder &b, Value x) {
   // infinity.
   Value special = bits.select(bits.isBelow(magnitude, exponentOfF32(128) + 1),
                               bits.constant(0x7c00), bits.constant(0x7e00));
-  // The ulp of 0.5 in f32 is the least denormal f16, so that adding 0.5 rounds.
+  // The ulp of 0.5 in f32 is the least denormal f16, so adding 0.5 rounds to a multiple of it.
   Value half = bits.constant(exponentOfF32(-1));
   Value denormal = bits.binary<arith::SubIOp>(
       bits.ofFloat(bits.binary<arith::AddFOp>(bits.asFloat(magnitude), bits.asFloat(half))), half);
@@ -131,7 +131,7 @@ static LogicalResult computeInF32(func::FuncOp function) {
     math::populateExtendToSupportedTypesTypeConverter(converter, supported, f32);
     ConversionTarget target(*context);
     math::populateExtendToSupportedTypesConversionTarget(target, converter);
-    // Upstream leaves math.fma unchanged.
+    // By default, MLIR leaves math.fma unchanged.
     target.addDynamicallyLegalOp<math::FmaOp>(
         [&](math::FmaOp op) { return converter.isLegal(op.getOperation()); });
     RewritePatternSet patterns(context);
@@ -148,8 +148,8 @@ static LogicalResult computeInF32(func::FuncOp function) {
   return applyPartialConversion(function, target, std::move(patterns));
 }
 
-/// Expands `op`, a conversion from or to f16 or bf16. Conversions from and to f64 go through f32. Those of f16 become
-/// arithmetic on its bits where the target has no instruction.
+/// Expands `op`, a conversion from or to f16 or bf16. Conversions from and to f64 go through f32. Conversions of f16
+/// become arithmetic on its bits where the target has no instruction.
 static void expandConversion(Operation *op, bool isInstruction) {
   Value from = op->getOperand(0);
   Type to = op->getResult(0).getType();
@@ -162,7 +162,7 @@ static void expandConversion(Operation *op, bool isInstruction) {
   if (isDouble && !widens)
     from = arith::TruncFOp::create(b, single, from);
   Value result;
-  // Between f16 and f64, LLVM would merge the two conversions into one, for which no target has an instruction.
+  // Between f16 and f64, LLVM would merge the two conversions into one, for which x86-64 levels have no instruction.
   if (getElementTypeOrSelf(widens ? from.getType() : to).isF16() && (isDouble || !isInstruction))
     result = widens ? extend(b, from) : truncate(b, from);
   else if (isDouble)
@@ -176,7 +176,7 @@ static void expandConversion(Operation *op, bool isInstruction) {
   op->erase();
 }
 
-/// Replaces conversions of bf16 by arithmetic on bits, with upstream's patterns.
+/// Replaces conversions of bf16 by arithmetic on bits, with MLIR's patterns.
 static LogicalResult expandBF16(func::FuncOp function) {
   RewritePatternSet patterns(function.getContext());
   arith::populateExpandBFloat16Patterns(patterns);

@@ -9,8 +9,8 @@
 //
 // In the same way, exp, exp2, tanh and erf become polynomials on scalars and vectors of f32. The logarithms, sine,
 // cosine, powers and expm1 are computed in f64. The expansions of floor, ceil, trunc, roundeven and rsqrt work for f64
-// too. Kernels must not have undefined symbols, so the pass refuses any other function for which LLVM would call a
-// library on some level. math.absf, math.copysign and math.sqrt stay: they are instructions on every machine.
+// too. math.absf, math.copysign and math.sqrt stay, because they are instructions on every level. Any other function is
+// an error: LLVM might call a library for it, but kernels must not have undefined symbols.
 // Test: test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
 //===----------------------------------------------------------------------===//
@@ -71,8 +71,8 @@ static Value createTanh(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, result, x);
 }
 
-/// The nearest integer, ties to even. The sum of |x| and 2^23 (2^52 in f64) has no bits for a fraction. Larger numbers
-/// are integers already.
+/// The nearest integer, ties to even. The sum of |x| and 2^23 (2^52 in f64) has no bits for a fraction. Greater numbers
+/// are integers.
 static Value createRoundEven(OpBuilder &builder, Location loc, Value x) {
   Value magnitude = math::AbsFOp::create(builder, loc, x);
   auto type = cast<FloatType>(getElementTypeOrSelf(x.getType()));
@@ -112,8 +112,7 @@ static Value createTrunc(OpBuilder &builder, Location loc, Value x) {
   return math::CopySignOp::create(builder, loc, floor, x);
 }
 
-/// Expands functions for which MLIR has polynomials in f32 and, unless `keepFma`, the math.fma ops of these
-/// polynomials.
+/// Replaces erf by MLIR's polynomial and, unless `keepFma` is set, replaces all math.fma ops.
 static LogicalResult approximate(Operation *root, bool keepFma) {
   RewritePatternSet patterns(root->getContext());
   populatePolynomialApproximateErfPattern(patterns);

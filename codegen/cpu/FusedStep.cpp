@@ -23,8 +23,8 @@ using namespace attn;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// Turns products into unnormalised probabilities while they are in registers, relative to the maximum so
-/// far. If `exact` is true, stores the products unchanged instead.
+/// Turns products that are in registers into unnormalised probabilities, relative to the maximum so far. If `exact` is
+/// true, stores the products unchanged instead.
 class ProbabilitiesEpilogue : public Epilogue {
 public:
   /// `groups` is null if probabilities replace the scores.
@@ -75,7 +75,7 @@ private:
                                          ArrayRef<Lanes> columns, ValueRange products,
                                          ValueRange sums, Store store) {
     size_t inFlight = exponentialsInFlight(cpu);
-    // Sum up each column of the block first: short chains have smaller rounding errors.
+    // Sum up each column of the block first: short chains of additions have smaller rounding errors.
     SmallVector<Value> parts(columns.size());
     // For each column of vectors, the probabilities that are not stored yet because their group is not full.
     SmallVector<SmallVector<Value>> inGroup(columns.size());
@@ -142,7 +142,7 @@ public:
 };
 } // namespace
 
-/// The greatest number of queries in a tile of scores, which is the last size of the buffer that contains the tile.
+/// The greatest number of queries in a tile of scores: the size of the last dimension of the buffer that contains it.
 static int64_t boundOfQueries(Value scores) {
   return cast<MemRefType>(getSource(scores).getType()).getShape().back();
 }

@@ -4,9 +4,9 @@
 //
 // Most steps neither store a score nor search for a maximum. They compute probabilities relative to %max, the maximum
 // of previous tiles, from the accumulators of each register block before the block is stored. Afterwards, the sums of
-// the tile's probabilities show whether %max was too small. If it was, or if %max needs exact exponents (Exp2.h), for
-// example because it is still -inf, the step stores the products, and updates the state as OnlineToVector.cpp
-// describes:
+// the tile's probabilities show whether %max was too small. If it was, the step computes the products again, stores
+// them, and updates the state as OnlineToVector.cpp describes. It does so at once if %max needs exact exponents
+// (Exp2.h), for example because it is still -inf:
 //
 //   scf.while (%exact = any %max needs exact exponents, or %grows) {
 //     %scores = product, each block: %exact ? products : probabilities, tile sums
@@ -16,7 +16,7 @@
 //   }
 //
 // %grows is in memory, and is false at the beginning of each task. If scores grow from tile to tile, as with ALiBi,
-// where they grow towards the position of the query, %grows saves the first attempt, which would fail.
+// where they grow towards the position of the query, %grows avoids the first attempt, which would fail.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ bool areInRegisterBlocks(const Contraction &products);
 
 /// Lowers the scores of `op` and the update of its state, but not the product with the values. `products` computes the
 /// products K Q^T; its sums start from `zero`. `ofGroups` is the instruction for probabilities in groups, or null if
-/// the probabilities replace the scores. If `ofGroups` is not null, the rows of a register block must be whole groups.
+/// the probabilities replace the scores. If `ofGroups` is not null, a register block must consist of whole groups.
 /// `createUpdate` lowers the update from stored products, and returns whether the sums of the tile relative to the old
 /// maxima were too big.
 void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contraction &products,
@@ -47,8 +47,8 @@ void createFusedStep(mlir::OpBuilder &builder, OnlineStepOp op, const Contractio
                      const MultiplyAdd *ofGroups,
                      llvm::function_ref<mlir::Value(mlir::OpBuilder &)> createUpdate);
 
-/// Lowers `products` and stores them. The products have the same bits as those of createFusedStep(). So probabilities
-/// that are computed from them, and divided by the sums of createFusedStep(), add up to 1.
+/// Lowers `products` and stores them. The products have the same bits as those of createFusedStep(). Probabilities that
+/// are computed from them, and divided by the sums of createFusedStep(), therefore add up to 1.
 void createStoredProducts(mlir::OpBuilder &builder, const Contraction &products, const Start &zero,
                           CpuAttr cpu);
 

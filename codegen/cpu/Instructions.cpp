@@ -15,8 +15,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Operands of the AVX-512 instructions: use the current rounding direction and exception settings, let the mask select
-/// every lane, and round a number down.
+/// Operands of the AVX-512 intrinsics: the current rounding direction, a mask of all lanes, and rounding down.
 static constexpr int32_t kCurrentDirection = 4;
 static constexpr int16_t kEveryLane = -1;
 static constexpr int32_t kDown = 1;
@@ -33,8 +32,8 @@ bool attn::canScale(CpuAttr cpu, Type type) {
 
 Value attn::createScale(OpBuilder &builder, Location loc, Value p, Value exponent) {
   // The instruction is vscalefps. The op passes its operands to the intrinsic in this order: the value, the exponent,
-  // the value of lanes that the mask switches off, the mask, the rounding. The names of the op's operands say
-  // otherwise.
+  // the value of lanes that the mask switches off, the mask, the rounding. The names of the op's operands suggest
+  // another order.
   return x86vector::MaskScaleFOp::create(
       builder, loc, p.getType(), p, exponent, p,
       constant(builder, loc, builder.getI16IntegerAttr(kEveryLane)),
@@ -83,7 +82,7 @@ Value attn::createMultiplyAddPairs(OpBuilder &builder, Location loc, Value a, Va
 
 Value attn::createMultiplyAddHalves(OpBuilder &builder, Location loc, Value a, Value b,
                                     Value sums) {
-  // The instruction is fmlal, which reads the lower half of its registers.
+  // The instruction is fmlal, which reads the lower halves of the registers of the factors.
   auto inLowerHalf = [&](Value factors) -> Value {
     static constexpr int64_t kMask[] = {0, 1, 2, 3, -1, -1, -1, -1};
     return vector::ShuffleOp::create(builder, loc, factors, factors, kMask);
@@ -136,8 +135,8 @@ constexpr TileMultiplyAdd attn::kAmxTile = {
 //
 // The instruction bfmmla multiplies 2 x 4 by 4 x 2 elements. A register holds the 2 rows of the first factor, the 2
 // columns of the second factor, or 2 x 2 sums, row by row. A tile of sums is a vector of two such registers: one has
-// the sums of columns 0 and 1, and the other has those of columns 2 and 3. The second factor is a vector of two
-// registers likewise.
+// the sums of columns 0 and 1, and the other has those of columns 2 and 3. The second factor is likewise a vector of
+// two registers.
 
 /// `value` as a vector of integers of `bits` bits.
 static Value asIntegers(OpBuilder &builder, Location loc, Value value, unsigned bits) {
@@ -194,7 +193,7 @@ static Value createMultiplyAddMatrices(OpBuilder &builder, Location loc, Value a
 }
 
 // A multiplication is two instructions. In a block of 3 x 3 tiles, the shuffles of the factors take half as long as the
-// multiplications on cores that multiply and shuffle in the same units, such as Neoverse V1.
+// multiplications on cores that multiply and shuffle in the same units, such as Neoverse V1, so `multiplyCost` is 3.
 constexpr TileMultiplyAdd attn::kNeonTile = {/*rows=*/2,
                                              /*columns=*/4,
                                              /*steps=*/2,

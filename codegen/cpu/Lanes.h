@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // L is the number of elements in a vector register. LLVM may scalarise vectors that are not exactly as long as a
-// register, so the passes of this stage cover a dimension by full vectors of L lanes and one partial, masked vector.
+// register, so the passes of this stage cover a dimension with full vectors of L lanes and one partial, masked vector.
 // These helpers emit only the code that a size needs: no mask for a static multiple of L, and no loop for a size below
 // L.
 //
@@ -39,16 +39,16 @@ struct Lanes {
              mlir::ValueRange indices) const;
 };
 
-/// Calls `body` to emit the vectors of [0, size): inside a loop for the full vectors, and once more
-/// for the partial vector. Carries values from each vector to the next and returns the last values.
+/// Calls `body` to emit the code for the vectors of [0, size): inside a loop for the full vectors, and once more for
+/// the partial vector. Carries values from each vector to the next and returns the last values.
 using VectorBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
     mlir::OpBuilder &, const Lanes &, mlir::ValueRange)>;
 llvm::SmallVector<mlir::Value> forEachVector(mlir::OpBuilder &builder, mlir::Location loc,
                                              mlir::OpFoldResult size, int64_t lanes,
                                              mlir::ValueRange inits, VectorBody body);
 
-/// A loop over [begin, end) that carries values. Emits no loop op if the loop is known to have at most
-/// one iteration. Returns the last values.
+/// Emits a loop over [begin, end) that carries values, but no loop op if the loop is known to have at most one
+/// iteration. Returns the last values.
 using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value,
                                                                    mlir::ValueRange)>;
 llvm::SmallVector<mlir::Value> createLoop(mlir::OpBuilder &builder, mlir::Location loc,

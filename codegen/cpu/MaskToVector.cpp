@@ -6,7 +6,7 @@
 // becomes
 //   scf.for %q = %c0 to %c512 step %c8 {
 //     scf.for %w = %c0 to %c16 step %c1 {
-//       %bytes = vector.load ... : vector<32xi8>              // of eight queries
+//       %bytes = vector.load ... : vector<32xi8>              // for each of eight queries
 //       %kept = arith.cmpi ne, %bytes, %zero : vector<32xi8>
 //       %word = vector.bitcast %kept : vector<32xi1> to vector<1xi32>
 //       memref.store ...
@@ -15,7 +15,7 @@
 // A last word of fewer than 32 keys, and masks whose keys are not adjacent in memory, are packed bit by bit.
 //
 //   %begin, %end, %all = attn.test_mask %words keeps nonzero : memref<2x48xi32>
-// becomes a loop over the rows of words. It combines the bits of all queries of a row, a vector of queries at a time.
+// becomes a loop over the rows of %words. It combines the bits of all queries of a row, a vector of queries at a time.
 //
 // Test: test/codegen/cpu/mask-to-vector.mlir
 //
@@ -43,7 +43,7 @@ namespace attn {
 
 using namespace attn;
 
-/// The number of queries that are packed together. Their words are neighbours in memory.
+/// The number of queries that are packed together, because their words are adjacent in memory.
 static constexpr int64_t kQueries = 8;
 
 namespace {
@@ -76,7 +76,7 @@ private:
     return arith::ConstantIndexOp::create(b, loc, value);
   }
 
-  /// Emits loops over the batch dimensions after those of `batch`, and the words inside.
+  /// Emits loops over the batch dimensions for which `batch` has no index yet, and inside them the code for the words.
   void emitBatch(OpBuilder &b, Value index, SmallVector<Value> batch) {
     unsigned dim = batch.size();
     if (dim + 2 == rank)
@@ -135,7 +135,7 @@ private:
     return vector::ExtractOp::create(b, loc, word, 0);
   }
 
-  /// The word of the elements from `key` on. The last word has fewer than 32 of them.
+  /// The word of the elements from `key` on. The last word may have fewer than 32 elements.
   Value wordOfElements(OpBuilder &b, Value row, Value key) {
     AffineExpr all, begin;
     bindDims(b.getContext(), all, begin);
@@ -162,7 +162,7 @@ private:
   unsigned rank;
   SmallVector<OpFoldResult> sizes; // batch..., q, k
   StridedView mask;
-  Value bytes; // the row of the mask, with bytes for booleans
+  Value bytes; // mask.row, as a buffer of bytes if the elements are booleans
   bool areKeysAdjacent;
 };
 } // namespace

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Creates one op. Without FMA, LLVM turns the op into a multiplication and an addition.
+/// Creates a vector.fma. Without FMA, LLVM turns this op into a multiplication and an addition.
 static Value createOne(OpBuilder &builder, Location loc, Value a, Value b, Value sums) {
   return vector::FMAOp::create(builder, loc, a, b, sums);
 }

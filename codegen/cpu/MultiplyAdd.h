@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // One table lists the instructions that multiply and add, with the element types that they take. Register blocks and
-// dot products are lowered in the same way for every row of the table. A new instruction needs a row, but no change of
+// dot products are lowered in the same way for every row of the table. A new instruction needs a row, but no change to
 // these lowerings.
 //
 //===----------------------------------------------------------------------===//
@@ -16,8 +16,8 @@
 
 namespace attn {
 
-/// The multiplication of two tiles of factors, whose products are added to a tile of sums. Instructions.h says in which
-/// registers tiles are, and how they lie in memory.
+/// The multiplication of two tiles of factors, whose products are added to a tile of sums. Instructions.h says which
+/// registers hold tiles, and how tiles lie in memory.
 struct TileMultiplyAdd {
   /// Loads the tile in `buffer`, a memref of one dimension. The first row starts at `index`, and each further row
   /// starts `stride` elements after the start of the previous row.
@@ -33,8 +33,8 @@ struct TileMultiplyAdd {
   /// The time of a multiplication and of a load or a store, in units of the time of a vector multiply-add.
   double multiplyCost, loadCost;
   mlir::Value (*createZero)(mlir::OpBuilder &builder, mlir::Location loc);
-  /// Load the first factor, which has a row for each row of the sums; the second factor, which has a row for each group
-  /// of products; and sums.
+  /// Functions that load the first factor, which has a row for each row of the sums; the second factor, which has a row
+  /// for each group of products; and the sums.
   CreateLoad createLoadA, createLoadB, createLoadSums;
   void (*createStore)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
                       mlir::Value buffer, mlir::Value index, mlir::Value stride);
@@ -77,7 +77,7 @@ struct MultiplyAdd {
 /// scalars.
 llvm::SmallVector<const MultiplyAdd *> findMultiplyAdds(CpuAttr cpu, const ProductTypes &types);
 
-/// The instruction for elements in any order in memory, which adds one product to each sum; null if there is none.
+/// The instruction that adds one product to each sum, so that elements need not be in groups; null if there is none.
 const MultiplyAdd *findMultiplyAdd(CpuAttr cpu, const ProductTypes &types);
 
 /// Whether only instructions of the table need `capabilities`.

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Emits a remark at each op that makes its loop slow. If the body of an op reads memory at indices that are data, the
-// op becomes a loop over scalars. If the body calls a function that is computed in f64, the vectors of the loop have
-// half as many lanes. The report lists the remarks. The pass does not change the IR.
+// Emits a remark at each op that makes a loop slow. If the body of a linalg op reads memory at indices that are data,
+// the op becomes a loop over scalars. If the body computes a function in f64 (DoubleMath.h), the vectors of the loop
+// have half as many lanes. The report lists the remarks. The pass does not change the IR.
 // Test: test/codegen/cpu/note-slow-loops.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,7 @@
 
 namespace attn {
 
-/// The products K Q^T of a tile as a contraction over (k, q, d), and their start.
+/// The products K Q^T of a tile as a contraction over (k, q, d), and the start of its sums, which is zero.
 struct ScoreProducts {
   Contraction contraction;
   Start zero;

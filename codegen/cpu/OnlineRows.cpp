@@ -13,9 +13,9 @@
 //   }
 //   %acc += %scores * %value                         // by register blocks with the queries in rows
 //
-// The state of a query is a scalar, which is broadcast to all lanes. Maxima, hidden pairs and the product that skips
-// zeros are as in OnlineToVector.cpp. Lanes beyond the last key have a score of -inf and a probability of 0.
-// Test: test/codegen/cpu/online-rows.mlir
+// The maximum and the sum of a query are scalars, which are broadcast to all lanes. Maxima, hidden pairs and the
+// product that skips zeros are as in OnlineToVector.cpp. Lanes beyond the last key have a score of -inf and a
+// probability of 0. Test: test/codegen/cpu/online-rows.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,7 @@ struct RowBuilder {
   Value load(OpBuilder &b, Value state, ValueRange indices) const {
     return toAll(b, memref::LoadOp::create(b, loc, state, indices));
   }
-  /// Stores a lane of `value`. All lanes are equal.
+  /// Stores lane 0 of `value`, whose lanes are all equal.
   void store(OpBuilder &b, Value value, Value state, ValueRange indices) const {
     Value scalar = vector::ExtractOp::create(b, loc, value, int64_t(0));
     memref::StoreOp::create(b, loc, scalar, state, indices);

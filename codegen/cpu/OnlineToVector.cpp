@@ -14,13 +14,13 @@
 //   }
 //   %acc += %value^T * %scores                       // by register blocks
 //
-// FusedStep.h computes the first product and the update together, if register blocks have keys in rows and queries in
+// FusedStep.h lowers the first product and the update together, if register blocks have keys in rows and queries in
 // lanes. The second product of a masked step skips pairs whose probability is 0, because 0 * NaN would be NaN. A
-// probability is exactly 0 where the pair is not kept or its score is -inf, and at least about 2^-100 elsewhere. The
-// exception is a step without mask and region. It hides no pair, so a score of -inf can only be an infinite product;
-// its probability may be 2^-100. If a row has only such scores, its sum stays 0 nevertheless. %max may be less than the
-// greatest score as long as the probabilities are far from overflow, because sum, acc and all later probabilities are
-// relative to the same maximum.
+// probability is exactly 0 where the pair is not kept or its score is -inf, and at least about 2^-100 elsewhere. A step
+// with neither mask nor region is an exception: it hides no pair, so only an infinite product gives a score of -inf,
+// and the probability of this score may be 2^-100. If all scores of a row are -inf, the sum of the row stays 0. %max
+// may be less than the greatest score as long as the probabilities are far from overflow, because sum, acc and all
+// later probabilities are relative to the same maximum.
 //
 // The pass lowers attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish in the same
 // way; the lowering of finish also transposes acc. If the number of lanes does not divide the number of queries, the
@@ -346,9 +346,8 @@ static void createNormalised(OpBuilder &builder, OnlineProbabilitiesOp op,
   Value emptyRow = floatConstant(builder, loc, type, valueOf(op.getEmptyRow()));
   Value inverse = arith::SelectOp::create(builder, loc, isEmpty, emptyRow,
                                           arith::DivFOp::create(builder, loc, one, sum));
-  // A pair that the mask hides has probability 0 even if other pairs of its row are NaN. Without a mask, a pair with a
-  // score of -inf becomes NaN if the sum of its row is NaN: the region may have added -inf to infinite products, which
-  // gives NaN.
+  // A pair that the mask hides has probability 0 even if other pairs of its row are NaN. Without a mask, every pair is
+  // kept, so a NaN score makes all probabilities of its row NaN, including those of scores of -inf.
   Value unweighted = op.getMask() ? zero : createMultiply(builder, loc, zero, inverse);
   Value hidden = arith::SelectOp::create(builder, loc, isEmpty, emptyRow, unweighted);
   createUnrolledLoop(

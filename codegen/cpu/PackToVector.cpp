@@ -17,10 +17,10 @@
 // not counting unit dimensions. Blocks at the edges are masked. Elements are copied one by one if they are not adjacent
 // in both operands, or do not have 32 or 64 bits. 16-bit elements are an exception on CPUs with mask registers: two
 // rows are interleaved, and then transposed as one row of 32-bit elements. With `from_rows`, attn.pack copies rows as
-// vectors. Columns of the last panel beyond the source become zero. With `group(g)`, g elements along k move as one
-// element of g times the size or, with `from_rows` too, g rows are interleaved.
+// vectors. Columns of the last panel beyond the source become zero. With `group(g)`, the g elements of a group move as
+// one element of g times the size. With both `group(g)` and `from_rows`, g rows are interleaved.
 //
-// The pass leaves alone ops on tensors, and any linalg.transpose that keeps the innermost dimension innermost.
+// The pass does not change ops on tensors, nor a linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -77,8 +77,8 @@ struct Copy {
   std::optional<unsigned> inner;
   /// The factor for the elements, if any.
   std::optional<double> scale;
-  /// If two rows are interleaved before they are transposed, the number of lanes, each of which holds an element of
-  /// both rows; otherwise 0.
+  /// The number of lanes if two rows are interleaved before they are transposed, so that each lane holds one element of
+  /// each row; otherwise 0.
   int64_t pairLanes = 0;
 
   Value converted(OpBuilder &b, Value value) const;
@@ -235,7 +235,7 @@ void Copy::transposedPairs(OpBuilder &b, Cursor from, Cursor to, unsigned row, u
   elements(b, from, to, {row, column}, {even, none}, {numRows, numColumns});
 }
 
-/// Calls `body` for each point of the loops with the cursors moved there.
+/// Calls `body` for each point of the loops, with both cursors at this point.
 static void forEachPoint(OpBuilder &b, Location loc, ArrayRef<unsigned> loops,
                          ArrayRef<OpFoldResult> sizes, Cursor from, Cursor to,
                          llvm::function_ref<void(OpBuilder &, Cursor, Cursor)> body) {
@@ -272,8 +272,8 @@ static int64_t getPairLanes(CpuAttr cpu, Type element) {
 // attn.pack
 //===----------------------------------------------------------------------===//
 
-/// The loops are batch..., panel, k, n and, if elements form groups, the elements of a group. n is the column inside a
-/// panel, and k counts groups.
+/// The loops are batch..., panel, k, n and, if elements form groups, a loop over the elements of a group. n is the
+/// column inside a panel. With groups, k counts groups.
 static void lowerPack(OpBuilder &builder, PackOp op, CpuAttr cpu) {
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();

@@ -11,13 +11,13 @@
 //   %rows = memref.collapse_shape %m [[0], [1, 2]]
 //      : memref<128x96x32xf32, strided<[3104, 32, 1]>> into memref<128x3072xf32, strided<[3104, 1]>>
 //
-// On most x86-64 CPUs, a way of L1 has 4096 bytes. So elements that lie a multiple of 4096 bytes apart share one set,
-// which has only a few cache lines. A product reads several rows of its left operand at a time. If a row has a multiple
-// of 4096 bytes, the rows evict each other and the packed weights: on an EPYC (Zen 2), the product of 1576 x 3072 by
-// 3072 x 768 ran at 58 GFLOP/s, and at 86 GFLOP/s with rows of 3088 elements. Arguments of a call are compact, so only
-// temporaries are padded.
+// On most x86-64 CPUs, a way of L1 has 4096 bytes. Therefore, elements that lie a multiple of 4096 bytes apart share
+// one set, which has only a few cache lines. A product reads several rows of its left operand at a time. If the size of
+// a row is a multiple of 4096 bytes, the rows evict each other and the packed weights: on an EPYC (Zen 2), the product
+// of 1576 x 3072 by 3072 x 768 ran at 58 GFLOP/s, and at 86 GFLOP/s with rows of 3088 elements. Arguments of a call
+// have a compact layout, so only temporaries are padded.
 //
-// The pass leaves alone a temporary if an op that might need a compact layout, such as a call, reads or writes it.
+// The pass does not change a temporary that is an operand of an op that might need a compact layout, such as a call.
 // Test: test/codegen/cpu/pad-rows.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,8 +38,8 @@ using namespace mlir;
 
 static constexpr int64_t kWayBytes = 4096, kLineBytes = 64;
 
-/// Returns `type` with padding in one dimension: the innermost one whose rows, the dimensions inside it included, take
-/// a multiple of kWayBytes. Returns null if there is no such dimension, or if there is only one row of that size.
+/// Returns `type` with padding in one dimension: the innermost dimension that, together with the dimensions inside it,
+/// takes a multiple of kWayBytes. Returns null if there is none, or if the dimension around it has size 1.
 static MemRefType padType(MemRefType type) {
   if (!type.getLayout().isIdentity() || !type.getElementType().isIntOrFloat() ||
       type.getElementTypeBitWidth() % 8)

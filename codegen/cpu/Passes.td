@@ -25,12 +25,13 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
     Lowers every contraction on buffers, with or without `attn.skips_zeros`, to loops over register blocks. The
     accumulators are vectors that are as long as the target's vector registers, and stay in registers during the
     reduction. The `attn.target` of an enclosing module determines the size of the blocks. If a fill or a broadcast into
-    the output comes just before the contraction, the pass erases it, and adds the value that it would have written to
-    the sums. The code also prefetches rows of later blocks.
+    the output comes just before the contraction, the pass erases it, and adds its value to the sums. The code also
+    prefetches rows of later blocks.
 
     The lanes run along a dimension that is contiguous in the output and in one input. If there is none, the lanes run
-    along the dimension of the sum, provided that both inputs are contiguous along it. Otherwise the contraction becomes
-    scalar loops, with a remark. For the IR before and after, see the header of `codegen/cpu/ContractToVector.cpp`.
+    along the dimension of the sum, provided that both inputs are contiguous along it. If that is impossible too, the
+    contraction becomes scalar loops, with a remark. For the IR before and after, see the header of
+    `codegen/cpu/ContractToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -74,9 +75,9 @@ def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower linalg.softmax to vectors";
   let description = [{
     Lowers `linalg.softmax` on f32 buffers to three passes over each row: one finds the maximum, one computes the
-    exponentials and their sum, and one scales. If the elements of the last dimension are not adjacent, the code handles
-    them one by one. A row that contains NaN or +inf, or only -inf, gives NaN, as the formula does. For the IR before
-    and after, see the header of `codegen/cpu/SoftmaxToVector.cpp`.
+    exponentials and their sum, and one scales. If the elements of the last dimension are not adjacent, the code
+    processes them one by one. A row that contains NaN or +inf, or only -inf, gives NaN, as the formula does. For the IR
+    before and after, see the header of `codegen/cpu/SoftmaxToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -100,7 +101,7 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
 def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
   let summary = "allow LLVM to reorder, and so to vectorise, the additions of sums";
   let description = [{
-    Sets the fast-math flag `reassoc` on the additions by which a `linalg` op reduces:
+    Sets the fast-math flag `reassoc` on the additions of the reductions of `linalg` ops:
 
     ```mlir
     %sum = arith.addf %out, %in : f32
@@ -108,7 +109,7 @@ def ReassociateSums : Pass<"attn-reassociate-sums", "::mlir::func::FuncOp"> {
     %sum = arith.addf %out, %in fastmath<reassoc> : f32
     ```
 
-    The pass runs right before the remaining reductions, which no other pass has lowered to vectors, become plain loops.
+    The pass runs after the passes that lower reductions to vectors. The remaining reductions then become plain loops.
   }];
 }
 
@@ -116,9 +117,9 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
   let summary = "replace functions of a math library by arithmetic";
   let description = [{
     Rewrites exponentials, logarithms, `math.powf`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.rsqrt` and
-    roundings of f32, scalars or vectors, so that no library call remains. Functions that are instructions on every
-    machine stay. Any other function for which LLVM would call a library is an error. For an example, see the header of
-    `codegen/cpu/ExpandMath.cpp`.
+    roundings of scalars and vectors of f32, so that no library call remains. Functions that are instructions on every
+    level stay. Any other function is an error, because LLVM might call a library for it. For an example, see the header
+    of `codegen/cpu/ExpandMath.cpp`.
   }];
   let options = [Option<"keepFma", "keep-fma", "bool", "false",
                         "Keep math.fma on vectors and scalars, because the machine has instructions for it">];
@@ -129,10 +130,10 @@ def ExpandMath : Pass<"attn-expand-math", "::mlir::func::FuncOp"> {
 def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
   let summary = "compute f16 and bf16 arithmetic in f32";
   let description = [{
-    Converts the operands of f16 and bf16 arithmetic, scalars and vectors, to f32 and the results back, so that no
-    library is called. If the `attn.target` of an enclosing module has `halves`, the conversions of f16 are
-    instructions. Conversions of bf16, and of f16 on other targets, become integer arithmetic. Conversions from and to
-    f64 go through f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
+    Converts the operands of f16 and bf16 arithmetic on scalars and vectors to f32, and the results back, so that no
+    library is called. If the `attn.target` of an enclosing module has the capability `halves`, the conversions of f16
+    are instructions. Conversions of bf16, and of f16 on other targets, become integer arithmetic. Conversions from and
+    to f64 go through f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -141,8 +142,8 @@ def NoteSlowLoops : Pass<"attn-note-slow-loops", "::mlir::func::FuncOp"> {
   let summary = "emit a remark at each op that becomes a slow loop";
   let description = [{
     Emits a remark at two kinds of ops that become plain loops. An op whose body reads memory at indices that are data
-    becomes a loop over scalars. An op whose body calls a function that is computed in f64 becomes a loop over vectors
-    with half as many lanes. The pass does not change the IR; the report lists the remarks.
+    becomes a loop over scalars. An op whose body computes a function in f64, such as a logarithm, becomes a loop over
+    vectors with half as many lanes. The pass does not change the IR; the report lists the remarks.
   }];
 }
 

@@ -25,8 +25,8 @@ void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bu
 /// Prefetches the cache line at `pointer`, a pointer of the LLVM dialect.
 void createPrefetch(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer, Cache level);
 
-/// Whether `view` is a part of an argument of the function, and worth prefetching. Data that a task computes itself is
-/// already in the caches.
+/// Whether `view` is a part of an argument of the function. Only such data is worth prefetching, because data that a
+/// task computes itself is already in the caches.
 bool isOfArgument(mlir::Value view);
 
 } // namespace attn

@@ -31,7 +31,7 @@ static constexpr int64_t kVectorsAhead = 64;
 
 namespace {
 
-/// Emits one contraction. Loop nest: outer loops, n, m, then the reductions of one register block.
+/// Emits one contraction. The nest consists of the outer loops, n, m, and the reductions of one register block.
 class Lowering {
 public:
   Lowering(OpBuilder &builder, const Contraction &contraction, const Start &start, CpuAttr cpu,
@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  /// The start of a block: an index into the StridedView of each operand.
+  /// The position of a block: an index into the StridedView of each operand.
   struct Origin {
     Value scalar, vector, out, start;
   };
@@ -181,12 +181,12 @@ Lowering::Lowering(OpBuilder &builder, const Contraction &contraction, const Sta
   // that registers are left for two partial sums of each element.
   if (epilogue && split)
     block = fitTwoSums(cpu, instruction, block);
-  // The height of a block of vectors must divide that of a block of tiles, and must be a multiple of a group of rows.
+  // The height of a block of vectors must divide that of a block of tiles, and must be a multiple of the group size.
   if (tileRows)
     while (tileRows % block.rows != 0 || block.rows % instruction.group != 0)
       --block.rows;
   // With an epilogue, the rows may be the tail of a larger tile. Their products must be added in the same order as
-  // those of whole blocks, so the height of a whole block counts.
+  // those of whole blocks, so the number of rows does not reduce the height.
   wholeHeight = epilogue ? block.rows : std::min(block.rows, rowCount.value_or(block.rows));
   if (!start.writer)
     this->start = out;
@@ -222,10 +222,10 @@ SmallVector<Lanes> Lowering::columnsAt(OpBuilder &b, Value offset, int64_t count
   return columns;
 }
 
-/// Emits full blocks of columns, then the tail, whose last vector may be partial. If the number of columns
-/// is known, the tail is one narrower block. Otherwise it is covered by blocks of half, a quarter and so on
-/// of the width, down to one vector. This takes more loads, but no additional multiplications, and it does
-/// not need separate code for each width.
+/// Emits full blocks of columns, then the tail, whose last vector may be partial. If the number of columns is known,
+/// the tail is one narrower block. Otherwise the widths of the blocks in the tail are descending powers of two, down to
+/// one vector. This takes more loads than one block, but no additional multiplications, and it does not need separate
+/// code for each width.
 void Lowering::emitColumns(OpBuilder &b, Origin origin) {
   OpFoldResult size = sizes[roles.n], whole = roundDown(b, loc, size, block.vectors * lanes);
   auto emit = [&](OpBuilder &inner, Value j, int64_t vectors, Value mask) {
@@ -268,8 +268,8 @@ void Lowering::emitColumns(OpBuilder &b, Origin origin) {
 }
 
 /// Emits blocks of tiles, if there are any, then blocks of full height, then lower blocks for the tail: one block if
-/// the number of rows is known, otherwise blocks of half, a quarter and so on of the height, down to single rows. If
-/// rows are in groups, only single rows at the end may leave a group incomplete.
+/// the number of rows is known, otherwise blocks of decreasing heights, down to single rows. If rows are in groups,
+/// only single rows at the end may leave a group incomplete.
 void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   SmallVector<Value> carried;
   if (epilogue)
@@ -297,7 +297,7 @@ void Lowering::emitRows(OpBuilder &b, Origin origin, ArrayRef<Lanes> columns) {
   else
     for (int64_t height = heights.front(); height > 1; heights.push_back(height))
       height = instruction.group > 1 ? llvm::bit_floor<uint64_t>(height - 1) : height / 2;
-  int64_t divisor = heights.front(); // divides the number of rows before the blocks of a height
+  int64_t divisor = heights.front(); // divides the number of rows before the blocks of the next height
   for (int64_t height : heights) {
     // The block of a known tail takes all remaining rows.
     OpFoldResult end = size;
@@ -337,12 +337,13 @@ SmallVector<Value> Lowering::emitBlock(OpBuilder &b, Origin origin, Value row, i
   return emitResults(b, origin, rowNumbers, columns, sums, carried);
 }
 
-/// Adds the start to the sums of a block. Stores the sums or, with an epilogue, the results that it computes from them.
+/// Adds the start to the sums of a block. Stores the sums or, if there is an epilogue, the results that the epilogue
+/// computes from them.
 SmallVector<Value> Lowering::emitResults(OpBuilder &b, Origin origin, ArrayRef<Value> rowNumbers,
                                          ArrayRef<Lanes> columns, ValueRange products,
                                          ValueRange carried) {
-  // A start value from memory is added last, because a sum in parts has a smaller error than one long chain. Whole
-  // tiles are an exception: emitTiles() loads them from the start.
+  // A start value from memory is added last, because a sum in parts has a smaller error than one long chain. Tiles are
+  // an exception: emitTiles() may load the start values into them first.
   SmallVector<Value> sums(products);
   for (size_t i = 0; !startScalar && i < rowNumbers.size(); ++i)
     for (size_t vector = 0; vector < columns.size(); ++vector) {
@@ -378,8 +379,8 @@ bool Lowering::canUseTiles() const {
          getConstantIntValue(scalars.strides[depth]) == instruction.group;
 }
 
-/// Emits a block of `rows` rows of tiles. If the tiles hold complete sums, the code loads them from the start and
-/// stores them to the output directly.
+/// Emits a block of tiles with `rows` rows of sums. If the tiles hold complete sums, the code loads the start into
+/// them, or begins with zeros, and stores them to the output directly.
 SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ValueRange carried) {
   const TileMultiplyAdd &tile = *instruction.tile;
@@ -527,12 +528,12 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
   bool isEven = isMultiple(sizes[loop], 2);
   int64_t height = rows.size(), width = columns.size();
   // If registers are left, even and odd steps have separate sums: shorter chains have smaller errors and less latency.
-  // The height of whole blocks decides this for tails too, so that equal rows have equal sums.
+  // Tails follow the decision for whole blocks, so that equal rows have equal sums.
   bool alternates = isEven && instruction.isFused && length.value_or(0) >= kLongChain &&
                     fitsRegisters(cpu, instruction, {2 * wholeHeight, width}, guarded);
-  // Emit two steps per iteration if the trip count is even, for full blocks and for separate sums. Other blocks only
-  // compute edges. Without FMA, emit one step, because LLVM would move the separate multiplications of two steps up
-  // until registers spill.
+  // If the number of steps is even, an iteration does two steps in full blocks and in blocks with separate sums. Other
+  // blocks compute only edges. Without FMA, an iteration does one step, because LLVM would hoist the separate
+  // multiplications of two steps until registers spill.
   bool isFull = height == block.rows;
   bool inPairs = instruction.isFused && isEven && (isFull || alternates);
   int64_t steps = inPairs ? 2 : 1;
@@ -570,10 +571,10 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
 }
 
 /// Prefetches rows of later blocks while this block is at step `k`:
-/// - Adjacent rows (stride 1): one element prefetches a whole line, which at least two blocks share. With two steps
-///   per iteration, each block prefetches every other element of the last row of the block after the next. So two
-///   blocks together prefetch all lines of a block before the first block that reads them, wherever lines begin. With
-///   one step per iteration, each block prefetches the first row of the next block.
+/// - Adjacent rows (stride 1): the prefetch of one element loads a whole line, which at least two blocks share. With
+///   two steps per iteration, each block prefetches every other element of the last row of the block after the next.
+///   Two blocks together therefore prefetch all lines of a block before the first block that reads these lines,
+///   wherever lines begin. With one step per iteration, each block prefetches the first row of the next block.
 /// - Dense rows, which follow each other in memory: the next block is one contiguous range, and each iteration
 ///   prefetches its part of that range.
 /// - Other rows: each iteration prefetches an element of one row of the next block; the rows take turns.
@@ -597,7 +598,7 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
     index = advance(scalarIndex, m, rows);
   } else if (steps == 2 && length && stride == length &&
              getConstantIntValue(scalars.strides[loop]) == 1) {
-    // `scalarIndex` includes k already, so k * (rows - 1) more elements make k * rows.
+    // `scalarIndex` includes k, so k * (rows - 1) more elements make k * rows.
     Value part = arith::MulIOp::create(b, loc, k, constant(b, block.rows - 1));
     index = arith::AddIOp::create(b, loc, advance(scalarIndex, m, rows), part);
   } else if (steps == 2) {
@@ -610,8 +611,8 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
 }
 
 /// Prefetches to L2 the data that follows the vectors of this sum in memory: the next part of the sum, or the next
-/// panel. Each pair of steps, at `k`, prefetches one line. With four vectors of 16 lanes, a block of rows thus
-/// prefetches an eighth of that data. Blocks beyond the eighth prefetch the last lines again.
+/// panel. Each pair of steps prefetches one line; `k` is the first step of the pair. With four vectors of 16 lanes of
+/// f32, a block of rows thus prefetches an eighth of that data. Blocks after the eighth prefetch the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,
                                  Value vectorIndex) {
   int64_t elements = length * block.vectors * elementsPerVector,

@@ -19,9 +19,9 @@ public:
   /// Called before the first row of a block of columns. Returns the values that the loops over rows carry.
   virtual llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder,
                                                llvm::ArrayRef<Lanes> columns) = 0;
-  /// Called in every iteration of the loop that sums up the products of `rows`, if the trip count is known. The
-  /// iteration does `steps` of the `length` steps of the sum, starting at `step`. Emits work that overlaps with these
-  /// steps, such as prefetches.
+  /// Called for the body of the loop that sums up the products of `rows`, if the trip count is known. An iteration does
+  /// `steps` of the `length` steps of the sum, starting at `step`. Emits work that overlaps with these steps, such as
+  /// prefetches.
   virtual void overlap(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> rows, mlir::Value step,
                        int64_t steps, int64_t length) {}
   /// Stores `value` at the output position of accumulator number `accumulator`, counted row by row.

@@ -1,4 +1,4 @@
-//===- RegisterBlocks.cpp - how much of a product lives in registers -------===//
+//===- RegisterBlocks.cpp - how much of a product stays in registers -------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -46,18 +46,17 @@ RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, Regi
 }
 
 int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
-                               int64_t depth, int64_t bytesPerFactor) {
+                               bool isOfTiles, int64_t depth, int64_t bytesPerFactor) {
   // Long sums are split because the error of a sum grows with its length. A tile costs more to store and load than a
   // vector, so the parts of the sums are longer with tiles; these parts consist of whole steps.
   static constexpr int64_t kLongestSum = 192, kLongestSumOfTiles = 1024;
-  bool isOfTiles = hasTiles(instruction, block);
   int64_t longestSum = isOfTiles ? kLongestSumOfTiles : kLongestSum;
   int64_t granule = isOfTiles ? instruction.tile->steps * instruction.group : 2;
   int64_t bytesPerRow =
       block.vectors * getLanes(cpu, instruction) * instruction.group * bytesPerFactor;
   int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, longestSum);
-  // Shorter parts would load and store the accumulators too often, and parts of odd length are not whole pairs of
-  // steps.
+  // Shorter parts would load and store the accumulators too often, and a part of odd length does not consist of pairs
+  // of steps.
   int64_t least = most / 2;
   for (int64_t length = std::min(most, depth); length >= least && length > 0; --length)
     if (depth % length == 0 && (length % granule == 0 || length == depth))
@@ -146,12 +145,13 @@ BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
   const MultiplyAdd *instruction = findInstruction(cpu, shape);
   if (!instruction)
     return {};
+  bool isOfTiles = fillsTiles(*instruction, shape);
   RegisterBlock block =
-      fillsTiles(*instruction, shape)
-          ? chooseTileBlock(*instruction->tile, shape.columns)
-          : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
+      isOfTiles ? chooseTileBlock(*instruction->tile, shape.columns)
+                : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
   int64_t bytes = std::max(getBytes(shape.types.a), getBytes(shape.types.b));
-  int64_t part = shape.depth ? chooseDepthBlock(cpu, *instruction, block, *shape.depth, bytes) : 0;
+  int64_t part =
+      shape.depth ? chooseDepthBlock(cpu, *instruction, block, isOfTiles, *shape.depth, bytes) : 0;
   return BlockAttr::get(cpu.getContext(), block.rows, block.vectors,
                         part == shape.depth ? 0 : part);
 }

@@ -1,4 +1,4 @@
-//===- RegisterBlocks.h - how much of a product lives in registers -*- C++ -*-===//
+//===- RegisterBlocks.h - how much of a product stays in registers -*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -46,7 +46,7 @@ bool hasTiles(const MultiplyAdd &instruction, RegisterBlock block);
 /// `block`, a block of tiles, and has 8, 4 or 2 rows.
 RegisterBlock fitEdges(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
-/// Returns `block` with so few rows that the registers can hold two partial sums of each element. Returns `block`
+/// Returns `block` with few enough rows for the registers to hold two partial sums of each element. Returns `block`
 /// unchanged if `instruction` is not fused.
 RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block);
 
@@ -56,7 +56,7 @@ RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBl
 /// `depth` from half of the limit to the limit, or `depth` if there is none. With tiles, 1024 replaces 192, and the
 /// divisor is a multiple of the number of products of one instruction.
 int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
-                         int64_t depth, int64_t bytesPerFactor);
+                         bool isOfTiles, int64_t depth, int64_t bytesPerFactor);
 
 /// Whether `block`, which a user may have written, is possible for a product of `shape`: a block of more than 8 rows
 /// must consist of tiles that fit in the tile registers.

@@ -119,8 +119,8 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value oth
   };
   if (!map.isFunctionOfDim(laneDim))
     return memref::LoadOp::create(builder, loc, buffer, indicesAt(lanes.offset));
-  // A load of a vector of i1 would read packed bits, but a buffer of i1 has a byte for each element. So gather bytes,
-  // which is also faster.
+  // A load of a vector of i1 would read packed bits, but a buffer of i1 has a byte for each element. So load bytes one
+  // by one.
   bool isBoolean = type.getElementType().isInteger(1);
   AffineExpr ofLanes = getAffineDimExpr(laneDim, map.getContext());
   if (map.getResults().back() == ofLanes && isRowContiguous(type) && !isBoolean)

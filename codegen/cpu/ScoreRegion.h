@@ -44,8 +44,8 @@ public:
   /// Whether scores of -inf are expected, from hidden pairs or from a region.
   bool canHide() const { return !kept.empty() || !region.empty(); }
 
-  /// The lanes of a vector, along the queries or, if queries are in rows, along the keys. A span holds the values that
-  /// all vectors with these lanes need, so that they are loaded only once.
+  /// The lanes of a vector, along the queries or, if queries are in rows, along the keys. A span also holds the values
+  /// that all vectors with these lanes need, so that they are loaded only once.
   struct Span {
     Lanes lanes;
     mlir::Value index; // absolute index of lane 0

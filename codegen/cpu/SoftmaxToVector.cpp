@@ -44,7 +44,7 @@ namespace attn {
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
-/// One softmax along dimension `dim`; `indices` has the positions of the loops entered so far.
+/// One softmax along dimension `dim`. `indices` has the induction variables of the loops emitted so far.
 struct SoftmaxBuilder {
   Location loc;
   Value input, output;

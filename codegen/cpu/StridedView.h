@@ -19,9 +19,9 @@ namespace attn {
 llvm::FailureOr<llvm::SmallVector<int64_t>> getLoopStrides(mlir::MemRefType type,
                                                            mlir::AffineMap map);
 
-/// An operand seen as one row of elements. The index of an element is the sum of loop index times
-/// stride over all loops. All layouts, orders of dimensions and unit dimensions are then the same
-/// case, and LLVM folds the address arithmetic.
+/// An operand as one row of elements. The index of an element is the sum, over all loops, of the loop index times the
+/// stride. The same code therefore serves all layouts, orders of dimensions and unit dimensions, and LLVM folds the
+/// address arithmetic.
 struct StridedView {
   mlir::Value row; // memref<?xT, strided<[1]>>; its first element has index 0 in every loop
   llvm::SmallVector<mlir::Value> strides; // of each loop; null for a loop that the operand lacks

@@ -176,8 +176,8 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   auto loop = dyn_cast<scf::ForOp>(whole->getParentOp());
   if (loop && loop.getInductionVar() != step.getOrigin().back())
     loop = {}; // not a loop over keys
-  // Other steps contain the prefetches already in two cases: if this tile of keys comes after a loop over the other
-  // tiles, or if the step computes a part of a tile because of a packed mask, next to a step for the whole tile.
+  // In two cases, other steps contain the prefetches: if this tile of keys comes after a loop over the other tiles, or
+  // if the step computes a part of a tile because of a packed mask, next to a step for the whole tile.
   if (!loop && !isConstantIntValue(step.getOrigin().back(), 0))
     return result;
   result.loop = loop;
@@ -239,7 +239,7 @@ void TilePrefetch::createShare(OpBuilder &builder, Location loc, Value key, int6
     for (int64_t i = 0; i < perIteration; ++i) {
       Value line = arith::MulIOp::create(builder, loc, iteration, constant(perIteration));
       line = arith::AddIOp::create(builder, loc, line, constant(i));
-      // If whole lines make up a row, and rows follow each other without a gap, `gap` is 0 and the lines are
+      // If a row consists of whole lines, and rows follow each other without a gap, `gap` is 0 and the lines are
       // consecutive.
       Value row = arith::DivUIOp::create(builder, loc, line, constant(linesOfRow));
       Value gap = arith::SubIOp::create(builder, loc, stride, constant(linesOfRow * kBytesPerLine));

@@ -15,14 +15,15 @@
 namespace attn {
 
 /// A tile of queries is packed, and a tile of outputs is written, between two long computations, so no computation
-/// hides the memory latency of these copies. The keys and values of a new head are not in the caches either. So the
-/// loops that compute products prefetch all of these buffers, one or a few cache lines in each iteration. A cache can
-/// have only a few lines in flight: with too many prefetches at once, the next access waits, and so does all later
+/// hides the memory latency of these copies. The keys and values of a new head are not in the caches either. Therefore
+/// the loops that compute products prefetch all of these buffers, one or a few cache lines in each iteration. A cache
+/// can have only a few lines in flight: with too many prefetches at once, the next access waits, and so does all later
 /// code.
 ///
-/// In its loop over keys, a tile of queries prefetches its outputs and the next tile of queries in memory, each once.
-/// If the head has other tiles of queries, the tile also prefetches its share of the keys and values of the next head.
-/// Otherwise each block of keys prefetches its own values, and the keys at the same position in the next tile of keys.
+/// The loop over keys for a tile of queries prefetches the tile's outputs and the next tile of queries in memory, each
+/// once. If the head has other tiles of queries, the loop may also prefetch a share of the keys and values of the next
+/// head. Otherwise each block of keys prefetches its own values, and the keys at the same position in the next tile of
+/// keys.
 class TilePrefetch {
 public:
   /// Finds the buffers to prefetch. The queries are those that an attn.pack before `step`, or before the loop over keys
@@ -54,7 +55,7 @@ private:
 
   mlir::scf::ForOp loop;          // over tiles of keys; null if there is a single tile
   std::optional<int64_t> numKeys; // in all tiles of keys
-  int64_t keysOfWholeTile = 0;    // set if `ofNext` is not empty
+  int64_t keysOfWholeTile = 0;    // used if `ofNext` is not empty
   llvm::SmallVector<Rows, 2> ofKeys;
   llvm::SmallVector<Rows, 1>
       ofNext; // the operands `prefetch` of the step; each block of keys prefetches its share

@@ -2,12 +2,12 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A transposition consists of rounds. Each round pairs the rows that are a certain distance apart, and replaces the
-// rows of a pair by two shuffles of both. There are two kinds of shuffles. Each is one instruction on CPUs whose
-// registers consist of blocks of 4 lanes:
+// A transposition consists of rounds. Each round pairs rows at a fixed distance, and replaces the rows of a pair by two
+// shuffles of both. There are two kinds of shuffles. Each is one instruction on CPUs whose registers consist of blocks
+// of 4 lanes:
 //
 //   interleave within blocks:  a0 b0 a1 b1 | ...   and   a2 b2 a3 b3 | ...     rows 2 apart, then 1
-//   blocks of even number of both rows, then those of odd number              rows 4 apart, then 8
+//   take the even-numbered blocks of both rows, and the odd-numbered blocks   rows 4 apart, then 8
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// The lanes of two shuffles of the concatenation of rows a and b, which are `distance` apart. Lane i of shuffle 0 or 1
-/// is lane `source(i, 0 or 1)` of the concatenation.
+/// Two shuffles of the concatenation of rows a and b, which are `distance` apart. Lane i of shuffle `part`, 0 or 1, is
+/// lane `source(i, part)` of the concatenation.
 struct Round {
   int64_t distance;
   std::function<int64_t(int64_t lane, int64_t part)> source;
@@ -71,7 +71,7 @@ SmallVector<Value> attn::createTranspose(OpBuilder &builder, Location loc, Array
 
 Value attn::createSumsOfLanes(OpBuilder &builder, Location loc, ArrayRef<Value> rows) {
   SmallVector<Value> sums(rows);
-  size_t done = 0; // the distances of earlier rounds: rows at these distances are merged already
+  size_t done = 0; // the distances of earlier rounds, whose pairs of rows are merged
   for (const Round &round : getRounds(rows.size())) {
     for (size_t i = 0; i < rows.size(); ++i)
       if (!(i & (done | round.distance))) {

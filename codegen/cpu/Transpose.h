@@ -11,11 +11,11 @@
 
 namespace attn {
 
-/// Transposes L rows of L lanes by L log2(L) shuffles: lane i of result j is lane j of row i.
+/// Transposes L rows of L lanes with L log2(L) shuffles: lane i of result j is lane j of row i.
 llvm::SmallVector<mlir::Value> createTranspose(mlir::OpBuilder &builder, mlir::Location loc,
                                                llvm::ArrayRef<mlir::Value> rows);
 
-/// Adds up the lanes of each of L rows of L lanes by 2 (L - 1) shuffles: lane i of the result is the sum of row i.
+/// Adds up the lanes of each of L rows of L lanes with 2 (L - 1) shuffles: lane i of the result is the sum of row i.
 mlir::Value createSumsOfLanes(mlir::OpBuilder &builder, mlir::Location loc,
                               llvm::ArrayRef<mlir::Value> rows);
 

@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The last stage. It lowers a module to unoptimised LLVM IR, which includes the tables of the library (Tables.h), and
-// compiles this LLVM IR. A compilation that resumes from the text of the LLVM IR gives the same bytes.
+// compiles this LLVM IR. A compilation that resumes from the text of the LLVM IR writes the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace attn {
 /// The kind of file to write.
 enum class OutputKind { Shared, Archive, Object, Assembly, LLVMIR, MLIR };
 
-/// The kind of file that the suffix of `path` means: .so, .a, .o, .s, .ll or .mlir.
+/// Returns the kind of file that the suffix of `path` means: .so, .a, .o, .s, .ll or .mlir.
 llvm::Expected<OutputKind> getOutputKind(llvm::StringRef path);
 
 /// The sanitizer whose checks of memory accesses are compiled into the code. The program that loads the library
@@ -36,7 +36,7 @@ struct EmitOptions {
   /// The path of the output. The header (.h), the manifest (.json) and, if there are weights, their
   /// data (.safetensors) are written beside .so, .a and .o files.
   std::string output;
-  /// The weights that the import read. May be empty: users then supply their own.
+  /// The weights that the stage `import` read. May be empty: users then supply their own.
   llvm::ArrayRef<Weight> weights;
   Sanitizer sanitizer = Sanitizer::None;
   bool cubin = false; ///< add machine code for GPUs (FatBinary.h)

@@ -16,6 +16,7 @@
 // The target of each nested module moves its code (CodegenInterface::embed); the module of the example is for a CPU.
 // The new attributes of the functions are attributes of llvm.func, to which the conversion of func.func copies them.
 // Nested modules without attn.target stay unchanged.
+// Test: test/codegen/emit/flatten-levels.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The header has one inline function for each function of the library. The inline function takes a typed pointer for
-// every tensor and an int64_t for every symbol, makes DLTensors of them and calls attn_call.
+// every input and output and an int64_t for every size of an input that only the call determines. It creates DLTensors
+// from these arguments and calls attn_call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -196,8 +197,8 @@ std::string attn::writeHeader(const LibraryInfo &library) {
   std::string guard = "ATTN_LIBRARY_" + llvm::StringRef(toIdentifier(library.name)).upper() + "_H";
   out << "/* The library '" << library.name << "', compiled by " << library.compiler << ".\n"
       << " *\n"
-      << " * Each function below calls `function`, which attn_function_create() makes for its "
-         "name.\n"
+      << " * Each C function below calls its first argument, `function`. attn_function_create()\n"
+      << " * makes it from the name in the comment above the C function.\n"
       << " * Tensors are row-major without gaps, and sizes are numbers of elements. The result is\n"
       << " * ATTN_OK or another status of attn.h. If an argument is refused, nothing is written,\n"
       << " * and attn_last_error() names the argument.\n"

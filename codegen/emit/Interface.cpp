@@ -257,7 +257,7 @@ private:
       if (written->offsets.size() < count ||
           ArrayRef(written->offsets).take_front(count) != ArrayRef(read->offsets))
         return pack.emitError()
-               << "expected the packed tensors that the entry reads as the first packed tensors";
+               << "expected the first packed tensors to be those that the entry reads";
       variant.packedBytes = written->bytes;
       // The pack function determines the packed data, so a hash of its text, without locations and
       // without its name, identifies the layout.
@@ -352,7 +352,7 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                 });
                 out.attribute("workspace", variant.workspace);
                 out.attribute("packed_bytes", variant.packedBytes);
-                // Write a string, because readers of JSON round 64-bit numbers.
+                // Write a string, because some readers of JSON round 64-bit numbers.
                 out.attribute("packed_hash",
                               llvm::utohexstr(variant.packedHash, /*LowerCase=*/true, 16));
                 out.attribute("report", variant.report);

@@ -113,7 +113,7 @@ std::optional<int64_t> packedIndex(mlir::func::FuncOp function, unsigned i);
 /// beginning of the layout of its pack function.
 mlir::FailureOr<PackedLayout> packedLayout(mlir::func::FuncOp function);
 
-/// Describes the functions declared in `module`, whose level modules hold the code.
+/// Describes the functions that `module` declares. Its nested modules, one for each level, hold their code.
 mlir::FailureOr<LibraryInfo> describe(mlir::ModuleOp module, llvm::StringRef libraryName);
 
 std::string writeManifest(const LibraryInfo &library);

@@ -12,9 +12,8 @@
 
 namespace attn {
 
-/// Links `object` into a shared library that depends on no other library and exports `query`, also
-/// under the name attn_query. With `allowUndefined`, the program that loads the library supplies the
-/// undefined symbols.
+/// Links `object` into a shared library that depends on no other library. The library exports `query` under its own
+/// name and as attn_query. With `allowUndefined`, the program that loads the library supplies the undefined symbols.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> linkShared(llvm::MemoryBufferRef object,
                                                                llvm::StringRef soname,
                                                                llvm::StringRef query,

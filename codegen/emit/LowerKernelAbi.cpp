@@ -23,10 +23,11 @@
 //   }
 //
 // A task with `attn.launch` is a declaration. The attn.parallel_for that names it becomes a call of call->launch with
-// the number of the kernel and the context. attn.count_tiles adds to call->tiles[%worker] in a task, and to
+// the number of the kernel, the count and the context. attn.count_tiles adds to call->tiles[%worker] in a task, and to
 // call->tiles[0] in an entry, because worker 0 runs the entry. Functions with attn.kernel = "workspace" and "pack"
 // become attn_workspace_fn and attn_pack_fn. Unrealized casts convert between memrefs and descriptors, and between
 // index and i64; the conversion to LLVM resolves them. Other functions stay unchanged.
+// Test: test/codegen/emit/lower-kernel-abi.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +54,8 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// A field of attn_kernel_call: its offset in C in bytes, and whether it is a pointer. A field that is not a pointer is
-/// an int64_t.
+/// A field of attn_kernel_call: its offset in bytes, and whether it is a pointer. A field that is not a pointer is an
+/// int64_t.
 struct CallField {
   size_t offset;
   bool isPointer;
@@ -65,7 +66,7 @@ struct CallField {
     offsetof(attn_kernel_call, name), std::is_pointer_v<decltype(attn_kernel_call::name)>          \
   }
 
-/// Writes the few LLVM operations that the ABI needs.
+/// Creates the LLVM operations that the ABI needs.
 struct AbiBuilder : ImplicitLocOpBuilder {
   AbiBuilder(Location loc, Block *block, Block::iterator point, const LLVMTypeConverter &converter)
       : ImplicitLocOpBuilder(loc, block, point), converter(converter) {}
@@ -181,7 +182,7 @@ private:
   }
 
   /// Removes attn's attributes. The code now contains their information, and tools without attn's dialect must be able
-  /// to read it.
+  /// to read the code.
   static void dropAttributes(Operation *op) {
     for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
       if (isa_and_present<AttnDialect>(attribute.getNameDialect()))
@@ -232,7 +233,7 @@ private:
     Value call = entry.getArgument(0);
     LLVM::LLVMStructType type = contextType(task);
 
-    // Allocate the context in the entry block, because in a loop around `loop` it would grow the stack.
+    // Allocate the context in the entry block, because an alloca in a loop around `loop` would grow the stack.
     AbiBuilder top = atEntryOf(entry);
     Value context = LLVM::AllocaOp::create(top, top.ptr(), type, top.constant(1));
 

@@ -45,7 +45,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createSeparateScratch());
-  // Add line tables, so that profilers and debuggers show stages and the user's source.
+  // Add line tables, so that profilers and debuggers show the lines that the code comes from.
   manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }
 

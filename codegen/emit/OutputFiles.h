@@ -15,8 +15,8 @@
 
 namespace attn {
 
-/// Writes temporary files beside their final names. keep() renames them in the order of add(). If
-/// keep() is not called, or fails, no file is left.
+/// Writes temporary files in the folders of the final files. keep() renames them in the order of add(). If keep() is
+/// not called, or fails, no file is left.
 class OutputFiles {
 public:
   OutputFiles() = default;

@@ -35,8 +35,8 @@ def LowerKernelAbi : Pass<"attn-lower-kernel-abi", "::mlir::ModuleOp"> {
 def ExpandDynamicShapes : Pass<"attn-expand-dynamic-shapes", "::mlir::ModuleOp"> {
   let summary = "lower each memref.expand_shape that splits one dimension into several dynamic ones";
   let description = [{
-    Takes the sizes from the operands of `memref.expand_shape`. The upstream lowering computes a dynamic size by
-    division, and cannot do so for several dynamic sizes. For the IR before and after, see the header of
+    Takes the sizes from the operands of `memref.expand_shape`. MLIR's own lowering computes a dynamic size by division,
+    and cannot do so for several dynamic sizes. For the IR before and after, see the header of
     `codegen/emit/ExpandDynamicShapes.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];

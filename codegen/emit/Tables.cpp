@@ -313,7 +313,7 @@ llvm::Expected<LibraryInfo> attn::readTables(const llvm::Module &module) {
                          ? llvm::dyn_cast<llvm::ConstantDataArray>(manifest->getInitializer())
                          : nullptr;
   if (!text || !text->isCString())
-    return llvm::createStringError("expected the LLVM IR of an attn library, got none named '" +
+    return llvm::createStringError("expected the LLVM IR of an attn library, got no constant '" +
                                    kManifest + "'");
   return readManifest(text->getAsCString());
 }

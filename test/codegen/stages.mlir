@@ -1,4 +1,4 @@
-// LLVM vectorizes the ops that no pass of attn lowers to vectors, so it may reorder their sums.
+// LLVM vectorises the ops that no pass of attn lowers to vectors, so LLVM may reorder their sums.
 // RUN: rm -rf %t && mkdir %t
 // RUN: attnc %s -o %t/sums.o --target=x86-64-v4 --dump-stages=%t
 // RUN: FileCheck %s < %t/8-vectorize.mlir

@@ -3,7 +3,7 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // In each of its decisions, this family of targets differs from the family of CPUs: attentions are unfused, products
-// have no register blocks and do not pack weights, tasks are sequential loops in their function, and code consists of
+// have no register blocks, weights are not packed, tasks are sequential loops in their function, and code consists of
 // scalar loops. This file adds the family to the tools that are linked with it. No other source of these tools mentions
 // the family.
 //

@@ -4,8 +4,8 @@
 //
 // This file is linked into copies of attn-run and of the runtime. It executes the AMX instructions of compiled code, so
 // that tests can check the code of level x86-64-amx on every CPU with the other features of this level. An instruction
-// that a CPU lacks raises SIGILL. The handler decodes and executes the instruction, and continues after it. The linker
-// redirects attnrt_cpu_lacks() to the wrapper below, which adds the AMX features to those of the CPU.
+// that a CPU lacks raises SIGILL. The handler of this signal decodes and executes the instruction, and continues after
+// it. The linker redirects attnrt_cpu_lacks() to the wrapper below, which adds the AMX features to those of the CPU.
 //
 // The semantics are those of the Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, for LDTILECFG,
 // TILEZERO, TILELOADD, TILESTORED, TDPBF16PS and TILERELEASE.
@@ -55,7 +55,7 @@ public:
 
   bool isVex() const { return code[0] == 0xc4 && (code[1] & 0x1f) == 2 && !(code[2] & 0x84); }
   int opcode() const { return code[3]; }
-  int prefix() const { return code[2] & 3; } // none, 66, F3, F2
+  int prefix() const { return code[2] & 3; } // 0 to 3 stand for no prefix, 66, F3 and F2
   bool hasMemory() const { return code[4] >> 6 != 3; }
   int reg() const { return code[4] >> 3 & 7; }
   int rm() const { return code[4] & 7; }
@@ -135,7 +135,7 @@ Tile &use(int number, const Instruction &instruction) {
   return state.tiles[number];
 }
 
-/// Returns zero for a denormal number, as TDPBF16PS reads and writes them.
+/// Returns zero for a denormal number, because TDPBF16PS reads and writes denormal numbers as zeros.
 float flush(float value) { return std::fabs(value) < FLT_MIN ? std::copysign(0.0f, value) : value; }
 
 float widen(const uint8_t *bf16) {

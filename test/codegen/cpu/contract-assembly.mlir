@@ -1,4 +1,4 @@
-// For each ISA level, the inner loop has as many multiply-adds as the register block, and no access to the stack.
+// For each ISA level, the inner loop has only the multiply-adds of the register block, and no access to the stack.
 //
 // DEFINE: %{target} =
 // DEFINE: %{cpu} =
@@ -23,8 +23,8 @@
 
 module attributes {attn.target = #attn.cpu<LEVEL>} {
 
-// With AVX-512 and AVX2, an iteration makes two steps of a block of 8 x 3 or 4 x 3 vectors. With SSE, where products
-// are instructions of their own, it makes one step of a block of 6 x 2.
+// With AVX-512 and AVX2, an iteration does two steps of a block of 8 x 3 or 4 x 3 vectors. With SSE, where products are
+// instructions of their own, an iteration does one step of a block of 6 x 2.
 // CHECK-LABEL: product:
 // CHECK:         Inner Loop Header
 // V4-NOT:        (%rsp

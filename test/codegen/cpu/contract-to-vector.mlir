@@ -9,7 +9,7 @@
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
-// The accumulators, 8 rows by 3 vectors, start from the value of the fill. An iteration makes two steps of k, and
+// The accumulators, 8 rows by 3 vectors, start from the value of the fill. An iteration does two steps of k, and
 // prefetches a part of the next 8 rows: 8 elements for each step.
 // CHECK-LABEL: @contract
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
@@ -97,7 +97,7 @@ func.func @bias(%bias: memref<64xf32>, %a: memref<12x32xf32>, %b: memref<32x64xf
   return
 }
 
-// A body that skips zeros of an input adds no product for them. Its loop, which makes one step per iteration,
+// A body that skips zeros adds no product with a zero of the first input. Its loop, which does one step per iteration,
 // prefetches the next rows too.
 // CHECK-LABEL: @guarded
 // CHECK-SAME:    %[[V:[a-z0-9]*]]: memref<?x64xf32>
@@ -141,9 +141,9 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// A tail of unknown size has rows in blocks of half the height, down to one row, and columns in two vectors, then in
-// one vector. Blocks of two vectors or one have two sums for each vector at every height, so that equal rows give equal
-// sums.
+// If their number is unknown, the last rows are computed in blocks of 3 rows and then of one row, and the last columns
+// in blocks of two vectors and then of one vector. Blocks of two vectors or one have two sums for each vector at every
+// height, so that equal rows give equal sums.
 // CHECK-LABEL: @dynamic_edges
 // CHECK:         scf.for %{{.*}} step %c64
 // CHECK:           %{{.*}}:24 = scf.for
@@ -165,7 +165,7 @@ func.func @dynamic_edges(%a: memref<?x64xf32>, %b: memref<64x?xf32>, %c: memref<
   return
 }
 
-// A tile whose size is at most 48 has the block of a whole tile. Its tail has blocks of two vectors, then of one.
+// A tile of at most 48 columns has the block of a whole tile. Its tail has blocks of two vectors, then of one.
 // CHECK-LABEL: @bounded_columns
 // CHECK:         scf.for %{{.*}} = %c0 to %[[WHOLE:.*]] step %c48
 // CHECK:           %{{.*}}:24 = scf.for
@@ -183,8 +183,9 @@ func.func @bounded_columns(%left: index, %a: memref<128x64xf32>, %b: memref<64x4
   return
 }
 
-// Tiles of 48 of 512 have sizes that are multiples of 16, also the last tile, so there are no masks and only blocks of
-// 8 rows. This is also known of a tile that begins at a product, here the number of the task times 96.
+// If 512 is divided into tiles of 48, all sizes of tiles are multiples of 16, so there are no masks, and all blocks
+// have 8 rows. The sizes are also multiples of 16 if a tile begins at a multiple of 96, here the number of the task
+// times 96.
 // CHECK-LABEL: @multiples
 // CHECK-NOT:     vector.create_mask
 // CHECK:         scf.for
@@ -220,8 +221,8 @@ func.func @multiples(%task: index, %a: memref<512x64xf32>, %b: memref<64x512xf32
   return
 }
 
-// For tiles of 40 of 512, only 8 is known to divide the size of the last tile: rows are whole blocks, columns need a
-// mask. Of a size that a loop carries, no divisor is known.
+// If 512 is divided into tiles of 40, only 8 is known to divide the size of the last tile: rows form whole blocks, but
+// columns need a mask. No divisor is known of a size that a loop carries.
 // CHECK-LABEL: @not_multiples
 // CHECK:         scf.for %{{.*}} to %{{.*}} step %c40
 // CHECK-NOT:       scf.for {{.*}} step %c4 {
@@ -272,7 +273,7 @@ func.func @panels_and_reductions(%a: memref<1x36x3x768xf32>, %w: memref<12x3x768
   return
 }
 
-// A single row is a vector times a matrix. Registers suffice for a second sum of each vector, which adds odd steps.
+// The left operand has a single row. Registers suffice for a second sum of each vector, for the odd steps.
 // CHECK-LABEL: @one_row
 // CHECK:         %[[SUMS:.*]]:8 = scf.for %{{.*}} = %c0 to %c96 step %c2 iter_args(%[[EVEN:[^ ]*]] = %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[ODD:[^ ]*]] =
 // CHECK:           vector.fma %{{.*}}, %{{.*}}, %[[EVEN]]
@@ -324,7 +325,8 @@ func.func @bias_changes(%bias: memref<16xf32>, %x: f32, %a: memref<8x8xf32>, %b:
   return %c : memref<8x16xf32>
 }
 
-// An access to another buffer does not keep the fill: the fills of two outputs may precede both products.
+// The fill is removed even if an op between it and the product accesses another buffer: the fills of two outputs may
+// precede both products.
 // CHECK-LABEL: @two_fills
 // CHECK-NOT:     linalg
 // CHECK:         return
@@ -361,7 +363,7 @@ func.func @long_sum(%a: memref<12x3072xf32>, %b: memref<3072x64xf32>, %c: memref
   return
 }
 
-// Neither input is contiguous along n, but both are along k: the lanes hold elements of k. Each inner loop multiplies 4
+// Neither input is contiguous along n, but both are contiguous along k: lanes run along k. Each inner loop multiplies 4
 // rows of %b with the 3 rows of %a. Then, for each row of %a, 30 shuffles add up the lanes of 16 sums. The 40 columns
 // are two vectors and a half: the last has 8 products.
 // CHECK-LABEL: @dot_products
@@ -412,18 +414,18 @@ func.func @short_dot_products(%a: memref<3x5xf32>, %b: memref<16x5xf32>, %c: mem
   return
 }
 
-// No input is contiguous along n, and not both inputs are contiguous along k, so there are no vectors.
+// No input is contiguous along n, and the first input is not contiguous along k, so there are no vectors.
 // CHECK-LABEL: @no_lanes
 // CHECK-NOT:     vector
 // CHECK:         arith.mulf %{{.*}} : f32
 func.func @no_lanes(%a: memref<8x16xf32>, %b: memref<32x8xf32>, %c: memref<16x32xf32>) {
-  // expected-remark @below {{contraction becomes scalar loops: expected a dimension whose elements are adjacent in the output and in one input, or a sum over adjacent elements of both}}
+  // expected-remark @below {{contraction becomes scalar loops: expected a dimension whose elements are adjacent in the output and in one input, or a sum over adjacent elements of both inputs}}
   linalg.contract indexing_maps = [#km, #nk, #mn]
     ins(%a, %b : memref<8x16xf32>, memref<32x8xf32>) outs(%c : memref<16x32xf32>)
   return
 }
 
-// The pass leaves an op with another body and an op without a reduction as they are.
+// The pass changes neither an op with another body nor an op without a reduction.
 // CHECK-LABEL: @not_ours
 // CHECK:         linalg.generic
 // CHECK:         linalg.mul

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -attn-expand-halves -split-input-file | FileCheck %s
 
-// If the target has instructions for the conversions, these stay, and the arithmetic between them is f32.
+// If the target has instructions for the conversions, the conversions stay, and the arithmetic between them is f32.
 module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|halves>} {
   // CHECK-LABEL: @converts
   // CHECK-DAG:     %[[A:.*]] = arith.extf %arg0 {{.*}}: f16 to f32
@@ -23,7 +23,7 @@ module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers 
     return %y : f16
   }
 
-  // No instruction converts f64 to f16, and LLVM would merge two conversions.
+  // LLVM would merge two conversions into one from f64 to f16, for which this level has no instruction.
   // CHECK-LABEL: @double
   // CHECK:         %[[F:.*]] = arith.truncf %arg0 : f64 to f32
   // CHECK-NOT:     arith.truncf

@@ -18,7 +18,7 @@ func.func @exp(%x: vector<8xf32>) -> vector<8xf32> {
   return %y : vector<8xf32>
 }
 
-// The scalar code has no multiply-add, which would be a library call on machines without the instruction.
+// The scalar code has no multiply-add, which would be a library call on levels without the instruction.
 // CHECK-LABEL: @exp2_scalar
 // CHECK-NOT:   fma
 // CHECK:       arith.shli %{{.*}} : i32
@@ -57,7 +57,7 @@ func.func @rsqrt_of_double(%x: f64) -> f64 {
   return %y : f64
 }
 
-// These functions are instructions on every machine.
+// These functions are instructions on every level.
 // CHECK-LABEL: @kept
 // CHECK:       math.absf
 // CHECK:       math.sqrt

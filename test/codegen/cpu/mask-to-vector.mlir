@@ -20,7 +20,7 @@ func.func @booleans(%m: memref<2x48x70xi1>, %w: memref<2x3x48xi32>) {
   return
 }
 
-// An element NaN keeps its pair (@floats). Keys that are not adjacent are packed bit by bit (@columns).
+// An element that is NaN keeps its pair (@floats). Keys that are not adjacent are packed bit by bit (@columns).
 // CHECK-LABEL: @floats
 // CHECK:       arith.cmpf une, %{{.*}} : vector<32xf32>
 // CHECK-LABEL: @columns

@@ -1,7 +1,8 @@
 // RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(attn-contract-to-vector),canonicalize,cse)' \
 // RUN:   -verify-diagnostics | FileCheck %s
 
-// The test covers each row of the table of instructions in codegen/cpu/MultiplyAdd.cpp.
+// The test covers the table of instructions in codegen/cpu/MultiplyAdd.cpp, except tiles (tiles.mlir), instructions of
+// AArch64 (test/aarch64) and integers (test/run/element_types.py).
 
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
@@ -60,7 +61,7 @@ func.func @mixed(%a: memref<48x64xf32>, %b: memref<64x16xbf16>, %c: memref<48x16
   return
 }
 
-// An instruction adds the products of a pair, which replaces the loop over the pair. A pair of the scalar operand is
+// One instruction, which adds the products of a pair, replaces the loop over the pair. A pair of the scalar operand is
 // broadcast as one integer of 32 bits.
 // CHECK-LABEL: @pairs
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c8
@@ -132,8 +133,8 @@ func.func @no_row(%a: memref<48x64xf16>, %b: memref<64x48xf16>, %c: memref<48x48
 
 // -----
 
-// Without the instruction for pairs, operands that hold pairs become scalar loops, because no input is contiguous along
-// a loop that could be in the lanes.
+// Without the instruction for pairs, a product of operands that hold pairs becomes scalar loops, because no input is
+// contiguous along a loop that could be in the lanes.
 #mki = affine_map<(m, n, k, i) -> (m, k, i)>
 #kni = affine_map<(m, n, k, i) -> (k, n, i)>
 #mn4 = affine_map<(m, n, k, i) -> (m, n)>

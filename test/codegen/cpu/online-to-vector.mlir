@@ -2,9 +2,9 @@
 
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
-// Three vectors of queries, without a mask, take four keys at a time. Scores are not scaled: the scale is part of the
-// factor of the exponent. If the maximum is large, the exponent is (score - max) * factor, otherwise score * factor -
-// max * factor.
+// A step without a mask: three vectors of queries, each with four keys at a time. Scores are not scaled: the scale is
+// part of the factor of the exponent. If the maximum is large, the exponent is (score - max) * factor, otherwise score
+// * factor - max * factor.
 module attributes {attn.target = #v4} {
 // CHECK-LABEL: @update
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
@@ -307,7 +307,7 @@ func.func @single_tile(%queries: memref<48x32xf32>, %keys: memref<?x32xf32>, %va
   return
 }
 
-// There is also no other tile of keys, so the same prefetches reach the keys of the next head.
+// There is no other tile of keys either, so the same prefetches reach the keys of the next head.
 // CHECK-LABEL: @single_tile_of_keys
 // CHECK:       scf.for %[[KEY:.*]] = %c0 to %c96 step %c8
 // CHECK:         scf.for %{{.*}} = %c0 to %c32 step %c2
@@ -341,7 +341,7 @@ func.func @init(%m: memref<48xf32>, %l: memref<48xf32>, %a: memref<64x48xf32>) {
   return
 }
 
-// The merge of states of two vectors of queries. The factor of a part is exp(its maximum - the greatest maximum): 0 for
+// The merge of the states of two vectors of queries. The factor of a part is exp(its maximum - greatest maximum): 0 for
 // a part without keys, or 1 if no part has keys. The state is rescaled, then parts are added in order, four rows of acc
 // at a time.
 // CHECK-LABEL: @merge

@@ -20,7 +20,7 @@ func.func @squares(%x: memref<4x?xf32>, %sums: memref<4xf32>) {
   return
 }
 
-// This is the example in the file comment of the pass.
+// This is the example in the header of codegen/cpu/ReassociateSums.cpp.
 // CHECK-LABEL: @sum
 // CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<reassoc> : f32
 func.func @sum(%x: memref<4x?xf32>, %sums: memref<4xf32>) {

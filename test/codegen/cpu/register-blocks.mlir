@@ -1,8 +1,8 @@
 // RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(attn-contract-to-vector),canonicalize,cse)' \
 // RUN:   | FileCheck %s
 //
-// The test covers the table in RegisterBlocks.h, which has the rows and vectors of the block for each number of
-// columns. The checks tell blocks apart by the number of accumulators and the step over the rows.
+// The test covers entries of the table in RegisterBlocks.h, which has the rows and vectors of the block for each number
+// of columns. The checks distinguish blocks by the number of accumulators, and by the step over rows or columns.
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 // CHECK-LABEL: @v4_16

@@ -75,7 +75,7 @@ func.func private @forward.scale(%i: index, %worker: index, %x: memref<?x20xf32>
     %p = arith.mulf %a, %b : vector<4xf32>
     vector.store %p, %row[%j] : memref<20xf32>, vector<4xf32>
   }
-  // LLVM recognizes loops that clear or copy memory, but must not replace these loops with calls of memset and memcpy.
+  // LLVM recognises loops that clear or copy memory, but must not replace these loops with calls of memset and memcpy.
   scf.for %j = %c0 to %c20 step %c1 { memref.store %zero, %y[%i, %j] : memref<?x20xf32> }
   scf.for %j = %c0 to %c20 step %c1 {
     %v = memref.load %row[%j] : memref<20xf32>
@@ -382,7 +382,7 @@ TEST_F(EmitTest, OperationsWithoutLoweringAreNamed) {
 
 TEST_F(EmitTest, OtherLLVMIRIsRefused) {
   EXPECT_EQ(emitTextError("@a = global i32 0", "a.ll", {path("a.o"), {}}),
-            "expected the LLVM IR of an attn library, got none named 'attn.manifest'");
+            "expected the LLVM IR of an attn library, got no constant 'attn.manifest'");
   std::string message = emitTextError("nonsense", "a.ll", {path("a.o"), {}});
   EXPECT_TRUE(llvm::StringRef(message).starts_with("a.ll:1:1: error: expected top-level entity"))
       << message;

@@ -89,7 +89,7 @@ func.func private @helper(%w: memref<4xf32>) -> index {
 
 // -----
 
-// A packed tensor without elements has an address too.
+// A packed tensor without elements also has an address.
 // CHECK-LABEL: func.func @empty(%arg0: !llvm.ptr) {
 // CHECK: %[[field:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[weights:.*]] = llvm.load %[[field]]
@@ -149,7 +149,7 @@ func.func @f() attributes {attn.kernel = "main"} {
 
 // -----
 
-// If all packed weights together have no bytes, they have an address too.
+// Packed weights have an address even if no weight has an element.
 // CHECK-LABEL: func.func @empty_weight(%arg0: !llvm.ptr) {
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: llvm.load %[[FIELD]]
@@ -162,8 +162,8 @@ func.func private @use(memref<0x4xf32>)
 
 // -----
 
-// Counts of tiles are added to the 64 bytes of a worker: in a task, of the worker that runs it; in an entry function,
-// of the worker of the caller.
+// Counts of tiles are added to the counters of a worker, which take 64 bytes. In a task, this is the worker that runs
+// the task; in an entry function, it is worker 0.
 // CHECK-LABEL: func.func @counts(
 // CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[72]
 // CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr

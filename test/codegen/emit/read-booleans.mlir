@@ -10,7 +10,7 @@ llvm.func @f(%p: !llvm.ptr) -> i1 {
   llvm.return %a : i1
 }
 
-// Loads of vectors of bits and of bytes stay.
+// Loads of bytes and of vectors of bits stay.
 // CHECK-LABEL: llvm.func @others(
 // CHECK-NOT: llvm.icmp
 llvm.func @others(%p: !llvm.ptr) -> i8 {

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s -attn-gpu-assign-threads -split-input-file -verify-diagnostics | FileCheck %s
 
-// A step of 64 queries gets 4 warps, one per 16 queries. A product gets two by two warps, other ops get 256 threads.
+// A step of 64 queries gets 4 warps, one per 16 queries. A product gets two by two warps, and other ops get 256
+// threads.
 // CHECK-LABEL: func private @attend
 // CHECK-SAME: attn.launch = #attn.launch<threads = 128>
 // CHECK-LABEL: func private @project

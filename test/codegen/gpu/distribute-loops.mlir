@@ -39,7 +39,7 @@ func.func private @map(%i: index, %worker: index, %x: memref<?x768xf32>, %y: mem
   return
 }
 
-// A function that runs on the CPU stays.
+// A function that runs on the CPU stays unchanged.
 // CHECK-LABEL: func @entry
 // CHECK: linalg.fill
 func.func @entry(%r: memref<?xf32>) {

@@ -19,8 +19,8 @@
 // CHECK: scf.if %[[LARGE]] -> (f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK: arith.subf
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
-// If a value is not finite, three products have separate sums: that with the finite values, and those with ones at the
-// places of infinities and of negative infinities.
+// If a value is not finite, three products have separate sums: one with the finite values, one with a 1 in place of
+// each infinity, and one with a 1 in place of each negative infinity.
 // CHECK: %[[ANY:.+]] = nvvm.vote.sync any
 // CHECK: scf.if %[[ANY]] {
 // CHECK: nvgpu.ldmatrix %{{.+}} {numTiles = 4 : i32, transpose = true}

@@ -1,4 +1,5 @@
-/* Calls the attention layer of examples/ with an input whose memory lacks argv[2] elements. No check detects this. */
+/* Calls the attention layer of examples/ with an input whose memory is argv[2] elements too short. The runtime cannot
+   detect this. */
 #include "attn.h"
 
 #include <stdio.h>
