@@ -7,6 +7,7 @@
 #include "dialect/Symbols.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
+#include "frontend/Indices.h"
 #include "frontend/Sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -60,7 +61,8 @@ static LogicalResult verifyNames(func::FuncOp function) {
   llvm::StringSet<> arguments, results;
   auto verify = [&](StringAttr name, StringRef kind, llvm::StringSet<> &seen) -> LogicalResult {
     if (!llvm::json::isUTF8(name))
-      return function.emitError() << "expected the name of each " << kind << " in UTF-8, got " << name;
+      return function.emitError() << "expected the name of each " << kind << " in UTF-8, got "
+                                  << name;
     if (!seen.insert(name).second)
       return function.emitError() << "expected one " << kind << " named " << name << ", got two";
     return success();
@@ -117,6 +119,14 @@ static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, 
   return success();
 }
 
+/// Whether a dimension of an argument has the symbol `dim`.
+static bool isOfArgument(func::FuncOp function, Attribute dim) {
+  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
+    auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr);
+    return dims && llvm::is_contained(dims, dim);
+  });
+}
+
 /// Names unnamed results out, or out.0, out.1, ... Gives each dynamic dimension of a result the symbol of the argument
 /// dimension with the same size. A result that is written to an in-out argument gets the name of the argument.
 static LogicalResult nameResults(func::FuncOp function) {
@@ -138,13 +148,21 @@ static LogicalResult nameResults(func::FuncOp function) {
       function.setResultAttr(i, AttnDialect::kNameAttr, name);
     }
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.hasStaticShape() || function.getResultAttr(i, AttnDialect::kDimsAttr))
+    if (tensor.hasStaticShape())
       continue;
+    auto given = function.getResultAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr);
     SmallVector<Attribute> dims;
     for (int64_t axis = 0; axis < tensor.getRank(); ++axis) {
       StringAttr dim = tensor.isDynamicDim(axis)
                            ? symbolOf(function, terminator->getOperand(i), axis)
                            : builder.getStringAttr("");
+      // An expression of other symbols, such as "1 + n", is a symbol that no argument has. It cannot be checked here.
+      if (given && !dim && !isOfArgument(function, given[axis]))
+        dim = cast<StringAttr>(given[axis]);
+      if (given && dim && given[axis] != dim)
+        return function.emitError()
+               << "expected dimension " << axis << " of result '" << name.getValue() << "' to be "
+               << dim << ", which has the same size, got " << given[axis];
       if (!dim)
         return function.emitError()
                << "expected '" << AttnDialect::kDimsAttr << "' on result '" << name.getValue()
@@ -174,6 +192,7 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
     if (failed(tieSizes(function, namedByFile)) || failed(nameResults(function)) ||
         failed(verifyNames(function)))
       return error.take();
+    clampIndices(function);
   }
   return model;
 }

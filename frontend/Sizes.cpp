@@ -4,11 +4,12 @@
 //
 // In MLIR, the elementwise sum of two tensors of different sizes is undefined: its loop would read past the end of the
 // smaller tensor. This file turns every size into an expression over the dimensions of the arguments. It turns every
-// requirement of an operation into an equation of two sizes, or into an expression that must not be negative.
+// requirement of an operation into an equation between two sizes, or into an expression that must not be negative.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/Sizes.h"
+#include "frontend/Indices.h"
 
 #include "dialect/Attn.h"
 
@@ -233,6 +234,9 @@ private:
             AffineExpr offset = sizeOf(slice.getMixedOffsets()[dim]),
                        size = sizeOf(slice.getMixedSizes()[dim]);
             AffineExpr span = (size - 1) * sizeOf(slice.getMixedStrides()[dim]) + 1;
+            // An offset that varies is clamped, so it suffices that the slice fits into the tensor at offset 0.
+            if (auto value = dyn_cast<Value>(slice.getMixedOffsets()[dim]); value && varies(value))
+              offset = constant(0);
             llvm::append_range(nonNegative,
                                ArrayRef<std::pair<Operation *, AffineExpr>>{
                                    {op, offset},
@@ -346,8 +350,8 @@ private:
       hasOthers = only.has_value();
       only = i;
       int64_t term;
-      if (llvm::MulOverflow(coefficient, coefficient > 0 ? symbols[i].getMin() : symbols[i].getMax(),
-                            term) ||
+      if (llvm::MulOverflow(coefficient,
+                            coefficient > 0 ? symbols[i].getMin() : symbols[i].getMax(), term) ||
           llvm::AddOverflow(least, term, least))
         return refuse();
     }

@@ -8,6 +8,7 @@
 
 #include "frontend/pt2/IndexBounds.h"
 #include "dialect/Attn.h"
+#include "frontend/Indices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,95 +20,6 @@
 
 using namespace mlir;
 using namespace attn::pt2;
-
-static bool isIndexType(Type type) {
-  return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
-}
-
-namespace {
-/// A bound on integers: each is an element of `argument` (or 0 if `argument` is null) plus a number in [least, most].
-struct Interval {
-  BlockArgument argument;
-  int64_t least, most;
-};
-} // namespace
-
-static std::optional<Interval> plus(const Interval &a, const Interval &b) {
-  Interval sum = {a.argument ? a.argument : b.argument, 0, 0};
-  if ((a.argument && b.argument) || llvm::AddOverflow(a.least, b.least, sum.least) ||
-      llvm::AddOverflow(a.most, b.most, sum.most))
-    return std::nullopt;
-  return sum;
-}
-
-static std::optional<Interval> times(const Interval &a, const Interval &b) {
-  int64_t least, most;
-  if (a.argument || b.argument || a.least < 0 || b.least < 0 ||
-      llvm::MulOverflow(a.least, b.least, least) || llvm::MulOverflow(a.most, b.most, most))
-    return std::nullopt;
-  return Interval{nullptr, least, most};
-}
-
-static std::optional<Interval> minus(const Interval &a, const Interval &b) {
-  Interval difference = {a.argument, 0, 0};
-  if (b.argument || llvm::SubOverflow(a.least, b.most, difference.least) ||
-      llvm::SubOverflow(a.most, b.least, difference.most))
-    return std::nullopt;
-  return difference;
-}
-
-/// Returns the interval of the elements of `value`. `value` is a tensor, or a scalar in the body of the op that
-/// computes the elements. Returns none if the interval is not known. Follows chains of at most `depth` producers.
-static std::optional<Interval> intervalOf(Value value, int depth = 12) {
-  IntegerAttr constant;
-  if (depth-- == 0)
-    return std::nullopt;
-  if (matchPattern(value, m_Constant(&constant)))
-    return Interval{nullptr, constant.getValue().getSExtValue(),
-                    constant.getValue().getSExtValue()};
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *owner = argument.getOwner()->getParentOp();
-    if (isa<func::FuncOp>(owner))
-      return isIndexType(argument.getType()) ? std::optional(Interval{argument, 0, 0})
-                                             : std::nullopt;
-    auto op = dyn_cast<linalg::LinalgOp>(owner);
-    if (!op)
-      return std::nullopt;
-    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-    std::optional<Interval> read = intervalOf(operand.get(), depth);
-    bool readsAll =
-        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
-    return read && read->argument && !readsAll ? std::nullopt : read;
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
-               ? intervalOf(linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
-               : std::nullopt;
-  auto both = [&](auto combine) -> std::optional<Interval> {
-    std::optional<Interval> a = intervalOf(op->getOperand(0), depth),
-                            b = intervalOf(op->getOperand(1), depth);
-    return a && b ? combine(*a, *b) : std::nullopt;
-  };
-  return llvm::TypeSwitch<Operation *, std::optional<Interval>>(op)
-      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
-            arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
-      .Case([&](tensor::ExtractSliceOp slice) {
-        // A bound would apply to all elements of an argument, but the slice reads only some of them.
-        std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
-        return whole && whole->argument ? std::nullopt : whole;
-      })
-      .Case([&](arith::AddIOp) { return both(plus); })
-      .Case([&](arith::SubIOp) { return both(minus); })
-      .Case([&](arith::MulIOp) { return both(times); })
-      .Case([](linalg::IndexOp index) -> std::optional<Interval> {
-        auto loops = cast<linalg::LinalgOp>(index->getParentOp()).getStaticLoopRanges();
-        int64_t size = loops[index.getDim()];
-        return ShapedType::isDynamic(size) ? std::nullopt
-                                           : std::optional(Interval{nullptr, 0, size - 1});
-      })
-      .Default(std::nullopt);
-}
 
 namespace {
 /// Integers of which `first` is the least and `last` the greatest.
@@ -196,7 +108,7 @@ LogicalResult attn::pt2::boundIndex(Call &call, const Tensor &index, const Size 
       return failure(call.failed());
     }
   std::optional<int64_t> count = size.constant();
-  std::optional<Interval> interval = intervalOf(index.value);
+  std::optional<attn::Interval> interval = attn::intervalOf(index.value);
   if (!count || *count == 0 || !interval || !interval->argument || interval->least < 0)
     return success();
   if (interval->most >= *count)

@@ -1,0 +1,220 @@
+//===- Indices.cpp - indices that stay within their tensors ---------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// Test: test/frontend/mlir/indices.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/Indices.h"
+#include "dialect/Attn.h"
+#include "dialect/Symbols.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+static bool isIndexType(Type type) {
+  return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
+}
+
+static std::optional<Interval> plus(const Interval &a, const Interval &b) {
+  Interval sum = {a.argument ? a.argument : b.argument, 0, 0};
+  if ((a.argument && b.argument) || llvm::AddOverflow(a.least, b.least, sum.least) ||
+      llvm::AddOverflow(a.most, b.most, sum.most))
+    return std::nullopt;
+  return sum;
+}
+
+static std::optional<Interval> times(const Interval &a, const Interval &b) {
+  int64_t least, most;
+  if (a.argument || b.argument || a.least < 0 || b.least < 0 ||
+      llvm::MulOverflow(a.least, b.least, least) || llvm::MulOverflow(a.most, b.most, most))
+    return std::nullopt;
+  return Interval{nullptr, least, most};
+}
+
+static std::optional<Interval> minus(const Interval &a, const Interval &b) {
+  Interval difference = {a.argument, 0, 0};
+  if (b.argument || llvm::SubOverflow(a.least, b.most, difference.least) ||
+      llvm::SubOverflow(a.most, b.least, difference.most))
+    return std::nullopt;
+  return difference;
+}
+
+std::optional<Interval> attn::intervalOf(Value value, int depth) {
+  IntegerAttr constant;
+  if (depth-- == 0)
+    return std::nullopt;
+  if (matchPattern(value, m_Constant(&constant)))
+    return Interval{nullptr, constant.getValue().getSExtValue(),
+                    constant.getValue().getSExtValue()};
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *owner = argument.getOwner()->getParentOp();
+    if (isa<func::FuncOp>(owner))
+      return isIndexType(argument.getType()) ? std::optional(Interval{argument, 0, 0})
+                                             : std::nullopt;
+    if (auto loop = scf::getForInductionVarOwner(argument)) {
+      std::optional<int64_t> first = getConstantIntValue(loop.getLowerBound()),
+                             end = getConstantIntValue(loop.getUpperBound());
+      return first && end ? std::optional(Interval{nullptr, *first, *end - 1}) : std::nullopt;
+    }
+    auto op = dyn_cast<linalg::LinalgOp>(owner);
+    if (!op)
+      return std::nullopt;
+    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+    std::optional<Interval> read = intervalOf(operand.get(), depth);
+    bool readsAll =
+        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
+    return read && read->argument && !readsAll ? std::nullopt : read;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
+               ? intervalOf(linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
+               : std::nullopt;
+  auto both = [&](auto combine) -> std::optional<Interval> {
+    std::optional<Interval> a = intervalOf(op->getOperand(0), depth),
+                            b = intervalOf(op->getOperand(1), depth);
+    return a && b ? combine(*a, *b) : std::nullopt;
+  };
+  return llvm::TypeSwitch<Operation *, std::optional<Interval>>(op)
+      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
+            arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
+      .Case([&](tensor::ExtractSliceOp slice) {
+        // A bound would apply to all elements of an argument, but the slice reads only some of them.
+        std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
+        return whole && whole->argument ? std::nullopt : whole;
+      })
+      .Case([&](arith::AddIOp) { return both(plus); })
+      .Case([&](arith::SubIOp) { return both(minus); })
+      .Case([&](arith::MulIOp) { return both(times); })
+      .Case([](linalg::IndexOp index) -> std::optional<Interval> {
+        auto loops = cast<linalg::LinalgOp>(index->getParentOp()).getStaticLoopRanges();
+        int64_t size = loops[index.getDim()];
+        return ShapedType::isDynamic(size) ? std::nullopt
+                                           : std::optional(Interval{nullptr, 0, size - 1});
+      })
+      .Default(std::nullopt);
+}
+
+bool attn::varies(Value index) {
+  Operation *op = index.getDefiningOp();
+  if (!op || isa<tensor::ExtractOp, linalg::IndexOp>(op))
+    return true;
+  return !isa<tensor::DimOp>(op) && llvm::any_of(op->getOperands(), varies);
+}
+
+/// Whether `index` is the index of a loop over a dimension that has the same size as dimension `axis` of `tensor`.
+static bool coversDimension(Value index, func::FuncOp function, Value tensor, int64_t axis) {
+  StringAttr size = symbolOf(function, tensor, axis);
+  if (!size)
+    return false;
+  if (auto loop = scf::getForInductionVarOwner(index)) {
+    auto end = loop.getUpperBound().getDefiningOp<tensor::DimOp>();
+    return end && end.getConstantIndex() && getConstantIntValue(loop.getLowerBound()) == 0 &&
+           symbolOf(function, end.getSource(), *end.getConstantIndex()) == size;
+  }
+  auto number = index.getDefiningOp<linalg::IndexOp>();
+  if (!number)
+    return false;
+  auto op = cast<linalg::LinalgOp>(number->getParentOp());
+  return llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+    std::optional<unsigned> position = op.getMatchingIndexingMap(&operand).getResultPosition(
+        getAffineDimExpr(number.getDim(), number.getContext()));
+    return position && symbolOf(function, operand.get(), *position) == size;
+  });
+}
+
+/// Whether `index` is max(min(i, size - 1), 0) or min(max(i, 0), size - 1).
+static bool isClamped(Value index, int64_t size) {
+  auto min = index.getDefiningOp<arith::MinSIOp>();
+  auto max = index.getDefiningOp<arith::MaxSIOp>();
+  if (max)
+    min = max.getLhs().getDefiningOp<arith::MinSIOp>();
+  else if (min)
+    max = min.getLhs().getDefiningOp<arith::MaxSIOp>();
+  return min && max && !ShapedType::isDynamic(size) && getConstantIntValue(max.getRhs()) == 0 &&
+         getConstantIntValue(min.getRhs()) == size - 1;
+}
+
+/// Whether `index` is proved to be a position in dimension `axis` of `tensor`.
+static bool isInside(func::FuncOp function, Value index, Value tensor, int64_t axis) {
+  int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(axis);
+  if (coversDimension(index, function, tensor, axis))
+    return true;
+  std::optional<Interval> interval = intervalOf(index);
+  if (!interval || interval->least < 0 || ShapedType::isDynamic(size))
+    return isClamped(index, size);
+  if (!interval->argument)
+    return interval->most < size;
+  auto bound = function.getArgAttrOfType<IntegerAttr>(interval->argument.getArgNumber(),
+                                                      AttnDialect::kBoundAttr);
+  return bound && bound.getInt() < size - interval->most;
+}
+
+static Value clamp(OpBuilder &b, Location loc, Value index, Value last) {
+  return arith::MaxSIOp::create(b, loc, arith::MinSIOp::create(b, loc, index, last),
+                                arith::ConstantIndexOp::create(b, loc, 0));
+}
+
+void attn::clampIndices(func::FuncOp function) {
+  auto clampAll = [&](Operation *op, Value tensor, MutableOperandRange indices) {
+    OpBuilder b(op);
+    for (auto [axis, index] : llvm::enumerate(indices)) {
+      if (isInside(function, index.get(), tensor, axis))
+        continue;
+      Value size = b.createOrFold<tensor::DimOp>(op->getLoc(), tensor, axis);
+      Value one = arith::ConstantIndexOp::create(b, op->getLoc(), 1);
+      index.set(clamp(b, op->getLoc(), index.get(),
+                      b.createOrFold<arith::SubIOp>(op->getLoc(), size, one)));
+    }
+  };
+  function.walk(
+      [&](tensor::ExtractOp op) { clampAll(op, op.getTensor(), op.getIndicesMutable()); });
+  function.walk([&](tensor::InsertOp op) { clampAll(op, op.getDest(), op.getIndicesMutable()); });
+  function.walk([&](OffsetSizeAndStrideOpInterface op) {
+    // The offsets of a tensor.extract_slice that do not vary need no clamp: tieSizes() ensures that they are in bounds.
+    auto read = dyn_cast<tensor::ExtractSliceOp>(*op);
+    auto write = dyn_cast<tensor::InsertSliceOp>(*op);
+    if (!read && !write)
+      return;
+    Value tensor = read ? read.getSource() : write.getDest();
+    OpBuilder b(op);
+    Location loc = op.getLoc();
+    for (int64_t axis = 0, next = op.getOffsetSizeAndStrideStartOperandIndex();
+         axis < int64_t(op.getStaticOffsets().size()); ++axis) {
+      if (!op.isDynamicOffset(axis))
+        continue;
+      OpOperand &offset = op->getOpOperand(next++);
+      if (read && !varies(offset.get()))
+        continue;
+      // The greatest valid offset is size - 1 - (count - 1) * stride.
+      AffineExpr size, count, stride;
+      bindSymbols(op.getContext(), size, count, stride);
+      OpFoldResult last = affine::makeComposedFoldedAffineApply(
+          b, loc, size - 1 - (count - 1) * stride,
+          {tensor::getMixedSize(b, loc, tensor, axis), op.getMixedSizes()[axis],
+           op.getMixedStrides()[axis]});
+      std::optional<int64_t> most = getConstantIntValue(last);
+      std::optional<Interval> interval = intervalOf(offset.get());
+      bool isSingle = getConstantIntValue(op.getMixedSizes()[axis]) == 1;
+      if ((isSingle && coversDimension(offset.get(), function, tensor, axis)) ||
+          (most && isClamped(offset.get(), *most + 1)) ||
+          (most && interval && !interval->argument && interval->least >= 0 &&
+           interval->most <= *most))
+        continue;
+      offset.set(clamp(b, loc, offset.get(), getValueOrCreateConstantIndexOp(b, loc, last)));
+    }
+  });
+}
