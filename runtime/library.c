@@ -70,6 +70,29 @@ static attn_status check_whole(int descriptor, const char *where) {
   return ATTN_OK;
 }
 
+/// Loads `file`. If a file of the same name is loaded already, dlopen compares only the names, and would return the
+/// old library even if another file has replaced it. Another spelling of the name makes dlopen compare the files; each
+/// spelling is used once. The spellings are the numbers of such calls in binary: "/" stands for 0, and "./" for 1.
+static void *load_file(const char *file) {
+  static atomic_uint calls;
+  void *known = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (!known)
+    return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  char spelling[PATH_MAX + 80];
+  const char *name = strrchr(file, '/') + 1;
+  size_t length = (size_t)(name - file);
+  memcpy(spelling, file, length);
+  for (unsigned call = atomic_fetch_add(&calls, 1) + 1; call; call >>= 1) {
+    if (call & 1)
+      spelling[length++] = '.';
+    spelling[length++] = '/';
+  }
+  strcpy(spelling + length, name);
+  void *handle = dlopen(spelling, RTLD_NOW | RTLD_LOCAL);
+  dlclose(known);
+  return handle;
+}
+
 attn_status attn_library_load(const char *path, attn_library **library) {
   if (!path || !library)
     return attnrt_fail(ATTN_ERROR_USAGE, "attn_library_load: expected a path and a place for the "
@@ -89,7 +112,7 @@ attn_status attn_library_load(const char *path, attn_library **library) {
     close(descriptor);
   if (status)
     return status;
-  void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  void *handle = load_file(file);
   if (!handle)
     return attnrt_fail(ATTN_ERROR_LIBRARY, "%s: expected a shared library, got: %s", where,
                        dlerror());

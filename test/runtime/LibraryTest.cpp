@@ -8,6 +8,8 @@
 
 #include <fstream>
 #include <regex>
+#include <set>
+#include <vector>
 
 #include "attn_kernel.h"
 
@@ -64,6 +66,26 @@ TEST(LibraryTest, NameWithoutSlashIsAFile) {
   size_t slash = path.rfind('/');
   ASSERT_EQ(chdir(path.substr(0, slash).c_str()), 0);
   load(path.substr(slash + 1).c_str());
+}
+
+// A file that replaces the file of a loaded library is another library. The same file is the same library.
+TEST(LibraryTest, ReplacedFile) {
+  std::ifstream file(KERNEL_LIBRARY, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::string path = testing::TempDir() + "attn-" + std::to_string(getpid()) + "-replaced.so";
+  std::vector<Library> libraries;
+  std::set<const char *> names; // the names have different addresses in different libraries
+  for (size_t i = 1; i <= 5; ++i) {
+    std::ofstream(path + ".new", std::ios::binary)
+        .write(bytes.data(), std::streamsize(bytes.size()));
+    ASSERT_EQ(rename((path + ".new").c_str(), path.c_str()), 0);
+    for (int again = 0; again < 3; ++again) {
+      libraries.push_back(load(path.c_str()));
+      names.insert(attn_library_name(libraries.back().get()));
+      EXPECT_EQ(names.size(), i);
+    }
+  }
+  unlink(path.c_str());
 }
 
 TEST(LibraryTest, MissingFile) {
