@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/Target.h"
+#include "runtime/cpu.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
@@ -19,10 +20,10 @@ bool Target::isOf(llvm::StringRef architecture) const {
 bool Target::isForGpu() const { return llvm::Triple(triple).isGPU(); }
 
 bool Target::runsHere() const {
-  static const llvm::StringMap<bool> kHostFeatures = llvm::sys::getHostCPUFeatures();
-  return isOf(llvm::sys::getProcessTriple()) && llvm::all_of(features, [](llvm::StringRef feature) {
-           return kHostFeatures.lookup(feature);
-         });
+  // LLVM finds out only some of the features of Arm's CPUs, and the runtime must accept the level anyway.
+  size_t length;
+  return isOf(llvm::sys::getProcessTriple()) &&
+         !attnrt_cpu_lacks(llvm::join(features, " ").c_str(), &length);
 }
 
 llvm::Expected<const Target *> attn::lookupTarget(llvm::ArrayRef<const Target *> targets,

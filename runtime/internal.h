@@ -11,6 +11,7 @@
 
 #include "attn.h"
 #include "attn_kernel.h"
+#include "cpu.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -80,14 +81,6 @@ void attnrt_write(void *given, const void *known, size_t known_size);
 //===-- library.c ---------------------------------------------------------===//
 
 attn_library *attnrt_retain(attn_library *library);
-
-//===-- cpu.c -------------------------------------------------------------===//
-
-/// Returns the first feature that this CPU or its operating system lacks, and sets `length` to the length of the
-/// feature's name. Returns null if none is missing. `features` holds names with one space between them. The runtime
-/// counts a feature whose name it does not recognise as missing.
-const char *attnrt_cpu_lacks(const char *features, size_t *length);
-int64_t attnrt_cpu_count(void); ///< number of CPUs that this process may use at a time
 
 //===-- cuda.c ------------------------------------------------------------===//
 
