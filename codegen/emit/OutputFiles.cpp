@@ -7,41 +7,54 @@
 #include "codegen/emit/OutputFiles.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Signals.h"
 
 using namespace attn;
 
-static llvm::Error cannotWrite(llvm::StringRef path, llvm::Error error) {
-  return llvm::createStringError("cannot write '" + path + "': " + toString(std::move(error)));
+static llvm::Error cannotWrite(llvm::StringRef path, std::error_code error) {
+  return llvm::createStringError("cannot write '" + path + "': " + error.message());
 }
 
 OutputFiles::~OutputFiles() {
-  for (File &file : files)
-    llvm::consumeError(file.temporary.discard());
+  for (const File &file : files) {
+    llvm::sys::fs::remove(file.temporary);
+    llvm::sys::DontRemoveFileOnSignal(file.temporary);
+  }
 }
 
 llvm::Error OutputFiles::add(llvm::StringRef path,
                              llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  auto temporary = llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
-  if (!temporary)
-    return cannotWrite(path, temporary.takeError());
-  files.push_back({path.str(), std::move(*temporary)});
-  llvm::raw_fd_ostream out(files.back().temporary.FD, /*shouldClose=*/false);
+  // LLVM's functions for temporary files would replace each % in the path.
+  std::string temporary;
+  std::error_code error;
+  int descriptor;
+  do {
+    temporary = path.str() + ".tmp-" + llvm::utohexstr(llvm::sys::Process::GetRandomNumber());
+    error = llvm::sys::fs::openFileForWrite(temporary, descriptor, llvm::sys::fs::CD_CreateNew);
+  } while (error == std::errc::file_exists);
+  if (error)
+    return cannotWrite(path, error);
+  llvm::sys::RemoveFileOnSignal(temporary);
+  files.push_back({path.str(), temporary});
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
   write(out);
-  out.flush();
-  if (!out.has_error())
-    return llvm::Error::success();
-  std::error_code error = out.error();
+  out.close();
+  error = out.error();
   out.clear_error();
-  return cannotWrite(path, llvm::errorCodeToError(error));
+  return error ? cannotWrite(path, error) : llvm::Error::success();
 }
 
 llvm::Error OutputFiles::keep() {
   for (auto [i, file] : llvm::enumerate(files))
-    if (llvm::Error error = file.temporary.keep(file.path)) {
+    if (std::error_code error = llvm::sys::fs::rename(file.temporary, file.path)) {
       for (const File &kept : llvm::ArrayRef(files).take_front(i))
         llvm::sys::fs::remove(kept.path);
-      return cannotWrite(file.path, std::move(error));
+      return cannotWrite(file.path, error);
     }
+  for (const File &file : files)
+    llvm::sys::DontRemoveFileOnSignal(file.temporary);
   files.clear();
   return llvm::Error::success();
 }

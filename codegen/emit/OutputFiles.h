@@ -27,8 +27,7 @@ public:
 
 private:
   struct File {
-    std::string path;
-    llvm::sys::fs::TempFile temporary;
+    std::string path, temporary;
   };
   llvm::SmallVector<File> files;
 };
