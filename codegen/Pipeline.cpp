@@ -172,6 +172,18 @@ void attn::addLintRules(OpPassManager &manager, StringRef stage) {
   }
 }
 
+namespace {
+/// Refuses a file of a later stage: the pipelines below begin with the first stage.
+struct VerifyImported : PassWrapper<VerifyImported, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyImported)
+
+  void runOnOperation() override {
+    if (failed(verifyStage(getOperation(), "import", getOperation().getLoc())))
+      signalPassFailure();
+  }
+};
+} // namespace
+
 void attn::registerStagePipelines() {
   struct Options : PassPipelineOptions<Options> {
     Option<std::string> schedule{*this, "schedule", llvm::cl::desc("How attentions become loops")};
@@ -181,6 +193,7 @@ void attn::registerStagePipelines() {
     PassPipelineRegistration<Options>(("attn-to-" + stage.name).str(),
                                       ("all stages to: " + stage.leaves).str(),
                                       [last](OpPassManager &manager, const Options &options) {
+                                        manager.addPass(std::make_unique<VerifyImported>());
                                         for (const Stage &step : getStages().take_front(last + 1))
                                           addStage(manager, step, {options.schedule});
                                       });

@@ -27,6 +27,8 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
 void attn::registerEveryDialect(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -68,4 +70,8 @@ void attn::registerPasses() {
   registerStagePipelines();
   registerAttnEmitPasses();
   registerLowerToLLVMPipeline();
+}
+
+void attn::registerVersion() {
+  llvm::cl::AddExtraVersionPrinter([](llvm::raw_ostream &out) { out << "attn " ATTN_VERSION "\n"; });
 }

@@ -17,6 +17,9 @@ void registerEveryDialect(mlir::DialectRegistry &registry);
 /// Registers the passes and pipelines of attn, and upstream's passes on the dialects that attn's stages contain.
 void registerPasses();
 
+/// Adds the version of attn to the output of --version.
+void registerVersion();
+
 } // namespace attn
 
 #endif // ATTN_TOOLS_REGISTRY_H

@@ -17,9 +17,13 @@ namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  cl::OptionCategory category("attn-import");
   cl::opt<std::string> input(cl::Positional, cl::desc("<model>"));
-  cl::opt<bool> ops("ops", cl::desc("Print docs/ops.md, the supported ops, and read no model"));
+  cl::opt<bool> ops("ops", cl::cat(category),
+                    cl::desc("Print docs/ops.md, the supported ops, and read no model"));
   mlir::registerAsmPrinterCLOptions();
+  cl::HideUnrelatedOptions(category); // --help-hidden displays them
+  cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "attn " ATTN_VERSION "\n"; });
   cl::ParseCommandLineOptions(
       argc, argv, "Prints the module that attn makes of a model, and the names of its weights\n");
 

@@ -12,6 +12,7 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
+  attn::registerVersion();
   mlir::DialectRegistry registry;
   attn::registerEveryDialect(registry);
   return failed(mlir::MlirLspServerMain(argc, argv, registry));

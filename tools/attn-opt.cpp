@@ -53,6 +53,7 @@ int main(int argc, char **argv) {
     if (text == "--help-all")
       argument = help;
   }
+  attn::registerVersion();
   mlir::DialectRegistry registry;
   attn::registerEveryDialect(registry);
   attn::registerPasses();

@@ -12,6 +12,7 @@
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 
 int main(int argc, char **argv) {
+  attn::registerVersion();
   mlir::DialectRegistry registry;
   attn::registerEveryDialect(registry);
   attn::registerPasses();

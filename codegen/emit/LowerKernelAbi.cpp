@@ -149,7 +149,8 @@ struct LowerKernelAbi : attn::impl::LowerKernelAbiBase<LowerKernelAbi> {
 
     llvm::SetVector<Operation *> tasks;
     SmallVector<ParallelForOp> loops;
-    getOperation().walk([&](ParallelForOp loop) { loops.push_back(loop); });
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      function.walk([&](ParallelForOp loop) { loops.push_back(loop); });
     for (ParallelForOp loop : loops) {
       auto task = symbols.lookup<func::FuncOp>(loop.getTask());
       if (failed(lowerLoop(loop, task)))

@@ -58,7 +58,7 @@ namespace {
 struct AssignThreads : attn::impl::AssignThreadsBase<AssignThreads> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    WalkResult walk = getOperation().walk([&](attn::ParallelForOp loop) -> WalkResult {
+    auto assign = [&](attn::ParallelForOp loop) -> WalkResult {
       auto task = symbols.lookup<func::FuncOp>(loop.getTask());
       if (task->hasAttr(AttnDialect::kLaunchAttr))
         return WalkResult::advance();
@@ -67,9 +67,10 @@ struct AssignThreads : attn::impl::AssignThreadsBase<AssignThreads> {
         return WalkResult::interrupt();
       task->setAttr(AttnDialect::kLaunchAttr, LaunchAttr::get(&getContext(), *threads, 0));
       return WalkResult::advance();
-    });
-    if (walk.wasInterrupted())
-      signalPassFailure();
+    };
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.walk(assign).wasInterrupted())
+        return signalPassFailure();
   }
 };
 } // namespace

@@ -59,8 +59,10 @@ namespace {
 struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
   void runOnOperation() override {
     ModuleOp level = getOperation();
-    llvm::Expected<const Target *> target =
-        cast<CodegenInterface>(getTarget(level)).getDescription();
+    auto gpu = dyn_cast_if_present<GpuAttr>(getTarget(level));
+    if (!gpu)
+      return;
+    llvm::Expected<const Target *> target = cast<CodegenInterface>(gpu).getDescription();
     if (!target) {
       level.emitError(llvm::toString(target.takeError()));
       return signalPassFailure();

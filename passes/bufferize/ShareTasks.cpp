@@ -39,7 +39,7 @@ struct ShareTasks : attn::impl::ShareTasksBase<ShareTasks> {
     SymbolTable symbols(getOperation());
     SmallVector<func::FuncOp> distinct;
     llvm::SetVector<Operation *> repeated;
-    getOperation().walk([&](attn::ParallelForOp loop) {
+    auto share = [&](attn::ParallelForOp loop) {
       auto task = symbols.lookup<func::FuncOp>(loop.getTask());
       auto *first = llvm::find_if(distinct, [&](func::FuncOp other) { return areEqual(other, task); });
       if (first == distinct.end()) {
@@ -49,7 +49,9 @@ struct ShareTasks : attn::impl::ShareTasksBase<ShareTasks> {
       loop.setTask(first->getName());
       if (*first != task)
         repeated.insert(task);
-    });
+    };
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      function.walk(share);
     for (Operation *task : repeated)
       symbols.erase(task);
   }

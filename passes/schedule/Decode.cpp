@@ -15,8 +15,8 @@
 //
 // A decoded token has too few queries to give each thread a task, so the keys are divided into parts. The division
 // depends on the number of keys and `part` only, and the parts are merged in the order of the keys, so results do not
-// depend on the number of threads. If the plan has no part, or if a part has all keys, a task computes the attention
-// over all keys and needs no state.
+// depend on the number of threads. If the plan has no part, if a part has all keys, or if the attention returns its
+// probabilities or its state, a task computes the attention over all keys.
 // Test: test/passes/schedule/decode.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -10,8 +10,8 @@
 //     attn.attention ins(%qi, %kh, %vh) outs(...) at(%b, %h, %i, 0) plan(...)
 //
 // Projections stay where they are, and Phases.cpp divides them into tasks. There are many small tasks instead of one
-// task for each head, and every input of a projection is read once, but queries, keys and values are written to memory
-// and read again. An attention with another schedule stays unchanged. Test: test/passes/schedule/phased.mlir
+// task for each head, but queries, keys and values are written to memory and read again. An attention with another
+// schedule stays unchanged. Test: test/passes/schedule/phased.mlir
 //
 //===----------------------------------------------------------------------===//
 

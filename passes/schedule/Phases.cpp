@@ -221,6 +221,8 @@ static bool isOfRows(tensor::ExtractSliceOp slice, OpResult producer, AffineMap 
 namespace {
 struct Phases : attn::impl::PhasesBase<Phases> {
   void runOnOperation() override {
+    if (getOperation().isDeclaration())
+      return;
     IRRewriter rewriter(&getContext());
     auto isCandidate = [](Operation *op) {
       return isa<TilingInterface>(op) && isa<DestinationStyleOpInterface>(op) &&

@@ -61,7 +61,8 @@ private:
   /// The results that ops outside the group read.
   llvm::SetVector<Value> findResults() const;
   /// The first op of the chain that computes `result`, in which each op adds to the result of the op before it. The
-  /// init of the first op becomes the memory of `result`. Null if the chain begins with another result of the group.
+  /// init of the first op becomes the memory of `result`. Null if the chain begins with another result of the group or
+  /// with a reshape in the group.
   Operation *findStart(Value result, const llvm::SetVector<Value> &results) const;
   /// The size of a loop of `op`.
   OpFoldResult sizeOf(OpBuilder &builder, linalg::LinalgOp op, unsigned loop) const;
@@ -369,6 +370,8 @@ std::pair<SmallVector<OpFoldResult>, SmallVector<OpFoldResult>> Group::tileOf(Op
 namespace {
 struct RowGroups : attn::impl::RowGroupsBase<RowGroups> {
   void runOnOperation() override {
+    if (getOperation().isDeclaration())
+      return;
     llvm::MapVector<int64_t, SmallVector<linalg::LinalgOp>> groups;
     for (Operation &op : getOperation().getBody().front()) {
       auto task = op.getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);

@@ -9,7 +9,7 @@ foreach(tool ${tools})
   target_link_libraries(${tool}_object PRIVATE attn_registry attn_tensors attn_command_line)
   target_compile_options(${tool}_object PRIVATE ${attn_compile_options})
   target_precompile_headers(${tool}_object REUSE_FROM attn_pch)
-  target_compile_definitions(${tool}_object PRIVATE main=${function})
+  target_compile_definitions(${tool}_object PRIVATE main=${function} ATTN_VERSION="${PROJECT_VERSION}")
   list(APPEND objects $<TARGET_OBJECTS:${tool}_object>)
 endforeach()
 # attn-call uses exceptions, so it is not built with LLVM's options.
