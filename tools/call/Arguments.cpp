@@ -6,6 +6,8 @@
 
 #include "tools/call/Arguments.h"
 
+#include <algorithm>
+#include <cstring>
 #include <random>
 #include <set>
 #include <unistd.h>
@@ -139,6 +141,10 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
     }
     if (Failure failure = allocate(array))
       return failure;
+    // Elements of masks are 0 or 1; lengths and indices may have any value up to their bound.
+    int64_t most = !argument.bounded       ? 1
+                   : argument.bound.symbol ? sizes[argument.bound.symbol]
+                                           : argument.bound.max;
     std::normal_distribution<float> normal;
     for (int64_t e = 0; e < array.getNumElements(); ++e) {
       char *data = array.data.data();
@@ -150,8 +156,10 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
         reinterpret_cast<uint16_t *>(data)[e] = toHalf(normal(generator));
       else if (array.code == kDLBfloat)
         reinterpret_cast<uint16_t *>(data)[e] = toBFloat(normal(generator));
-      else // masks, lengths: ones and zeros
-        data[e * (array.bits / 8)] = generator() & 1;
+      else {
+        int64_t integer = int64_t(generator()) % (std::max<int64_t>(most, 0) + 1);
+        memcpy(data + e * (array.bits / 8), &integer, array.bits / 8);
+      }
     }
   }
   return {};
