@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
+#include "dialect/Symbols.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -48,6 +49,7 @@ struct KeepConstantsInRegion : DialectFoldInterface {
 
 void AttnDialect::initialize() {
   addInterfaces<KeepConstantsInRegion>();
+  attachSizes(getContext());
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialect/Attributes.cpp.inc"

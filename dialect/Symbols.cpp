@@ -6,6 +6,9 @@
 
 #include "dialect/Symbols.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
 using namespace mlir;
 using namespace attn;
 
@@ -28,4 +31,23 @@ StringAttr attn::symbolOf(FunctionOpInterface function, Value value, int64_t axi
     }
   }
   return nullptr;
+}
+
+namespace {
+/// The sizes of a concatenation, for which upstream has no model.
+struct ConcatSizes : ValueBoundsOpInterface::ExternalModel<ConcatSizes, tensor::ConcatOp> {
+  void populateBoundsForShapedValueDim(Operation *op, Value value, int64_t axis,
+                                       ValueBoundsConstraintSet &bounds) const {
+    auto concat = cast<tensor::ConcatOp>(op);
+    AffineExpr size = bounds.getExpr(concat.getInputs().front(), axis);
+    if (axis == int64_t(concat.getDim()))
+      for (Value input : concat.getInputs().drop_front())
+        size = size + bounds.getExpr(input, axis);
+    bounds.bound(value)[axis] == size;
+  }
+};
+} // namespace
+
+void attn::attachSizes(MLIRContext *context) {
+  tensor::ConcatOp::attachInterface<ConcatSizes>(*context);
 }

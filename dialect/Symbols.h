@@ -19,6 +19,9 @@ mlir::StringAttr symbolOfArgument(mlir::FunctionOpInterface function, unsigned n
 /// `value`; null if there is no such dimension.
 mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);
 
+/// Attaches the interface ValueBoundsOpInterface to ops that lack it upstream.
+void attachSizes(mlir::MLIRContext *context);
+
 } // namespace attn
 
 #endif // ATTN_DIALECT_SYMBOLS_H

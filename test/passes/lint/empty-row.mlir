@@ -51,6 +51,19 @@ func.func @sizes(%x: !y {attn.dims = ["", "S", ""]}, %y: !y {attn.dims = ["", "T
   return %0, %1, %2 : !y, !y, !y
 }
 
+// A rotation of positions concatenates halves of the query, which has as many rows as before.
+func.func @rotated(%x: !y {attn.dims = ["", "S", ""]}) -> !y
+    attributes {attn.symbols = [#attn.symbol<"S", 0 to 99>]} {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c1 : !y
+  %a = tensor.extract_slice %x[0, 0, 0] [2, %n, 4] [1, 1, 1] : !y to tensor<2x?x4xf32>
+  %b = tensor.extract_slice %x[0, 0, 4] [2, %n, 4] [1, 1, 1] : !y to tensor<2x?x4xf32>
+  %q = tensor.concat dim(2) %b, %a : (tensor<2x?x4xf32>, tensor<2x?x4xf32>) -> !y
+  %0 = attn.attention ins(%q, %x, %x : !y, !y, !y) outs(%x : !y) mask(#attn.window<left = 3, right = 0, offset = 0>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} -> !y
+  return %0 : !y
+}
+
 // No finding: empty rows that give 0 instead of NaN, a finite fill, and a mask that is stored as a weight.
 func.func @never(%x: !x, %hidden: tensor<2x1x9xi1>, %past: tensor<9x9xf32> {attn.weight}) -> (!x, !x, !x) {
   %0 = attn.attention ins(%x, %x, %x : !x, !x, !x) captures(%hidden : tensor<2x1x9xi1>) outs(%x : !x) mask(#attn.dense<0>)
