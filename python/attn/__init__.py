@@ -5,7 +5,8 @@
     y = k(x, mask)
     k.save("layer.so")                  # for C, C++ and attn.load
 
-`attn.load("layer.so")` and calls need neither PyTorch nor the compiler; `attn.compile` needs the package attn-compiler.
+`attn.load("layer.so")` and calls need neither PyTorch nor the compiler. `attn.compile`, `attn.attention` and
+`attn.plot_mask` need the compiler, which the package attn-compiler contains.
 """
 
 from attn._attn import Error

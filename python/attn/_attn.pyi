@@ -9,7 +9,7 @@ class Error(RuntimeError):
     """An error of attn. Its text says what was expected and what was given."""
 
     #: The name of the error's status in attn.h without the prefix ATTN_ERROR_, such as "SHAPE", or "COMPILE" if the
-    #: compiler refused a model.
+    #: model cannot be exported or compiled.
     status: str
 
 @final
@@ -33,7 +33,8 @@ class Function:
     """A function of a library, for one ISA level or GPU; the base class of attn.Kernel.
 
     An array is a tensor of PyTorch, an array of NumPy or of another package that supports DLPack, or an object that
-    supports the buffer protocol. A call returns arrays of the package of the first input.
+    supports the buffer protocol. A call returns arrays of the package of the first input, or of NumPy if this input
+    supports only the buffer protocol.
     """
 
     #: The number of threads that compute a call together. None, the default, means torch.get_num_threads() if the first

@@ -185,11 +185,12 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
     `kwargs`; or a torch.export.ExportedProgram; or the path of a .pt2 or .mlir file.
 
     `dynamic` names the sizes that may change from call to call, by argument and dimension, such as
-    {"x": {0: "B", 1: "S"}}. Sizes with the same name must be equal. In place of a name, ("S", 2, 256) also gives the
-    least and the greatest size; a torch.export.Dim is allowed too. All other sizes are those of the example.
+    {"x": {0: "B", 1: "S"}}. Sizes with the same name must be equal. A tuple such as ("S", 2, 256) in place of a name
+    also gives the least and the greatest size; a torch.export.Dim is allowed too. All other sizes are those of the
+    example.
     `target` is a list of ISA levels and GPUs, such as "x86-64-v3,sm_90a". The default is the CPU of this machine
     ("native") and, if `device` is a GPU, this GPU. `device` is the device of calls, such as "cuda:1"; the default is
-    the device of the weights and of the example arguments.
+    the GPU of the weights or of the example arguments, if they are on one, and otherwise the CPU.
     With compute="bf16", the factors of matrix products of f32 are rounded to bf16. `schedule` selects a schedule
     (docs/rationale.md), such as "phased", for all attentions of the model. With `require_fused`, an attention that is
     not fused is an error. `num_threads` sets the attribute num_threads of the kernel.

@@ -78,7 +78,7 @@ def run(program, arguments, progress=None):
 def cached(parts, fill):
     """Returns the folder in the cache for a key that consists of `parts`.
 
-    If the cache lacks this folder, calls `fill` with a temporary folder to write to, and moves it to the cache.
+    If this folder does not exist, calls `fill` with a temporary folder to write to, and renames the temporary folder.
     """
     key = hashlib.sha256()
     for part in parts:

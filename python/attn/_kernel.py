@@ -43,7 +43,11 @@ def is_constant(leaf):
 
 def why_no_array(value):
     """The reason why a call cannot take `value`, which is not a constant; None if no reason is known."""
-    torch = sys.modules.get("torch")
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.ndarray):
+        if value.dtype.kind not in "biufcV":  # ml_dtypes has the kind V
+            return f"an array of type {value.dtype}"
+        return None if value.dtype.isnative else "an array in another byte order; pass copy=True"
     if not (torch and isinstance(value, torch.Tensor)):
         return None
     if value.is_meta:
@@ -85,7 +89,8 @@ ARRAY = object()  # stands for an array in a list of constants
 class Convention:
     """Converts the arguments of a module to the inputs of its kernel, and the kernel's outputs to the module's results.
 
-    A leaf of the arguments that is None, a number or a string is a constant: calls must pass its value at compile time.
+    A leaf of the arguments that is None, a number or a string is a constant: calls must pass the value that it had at
+    compile time.
     """
 
     def __init__(self, forward, args, kwargs):
@@ -233,7 +238,7 @@ def _convert(array, dtype):
 
     if name == "bfloat16":
         from ml_dtypes import bfloat16 as name
-    return numpy.ascontiguousarray(array, name)
+    return numpy.require(array, name, "CA")  # contiguous and aligned
 
 
 class Buffers(dict):
@@ -261,7 +266,7 @@ def _parse_device(device):
 
 
 class Kernel(_attn.Function):
-    """A compiled function. `k(x, mask)` calls it; attn.compile and attn.load make kernels.
+    """A compiled function. `k(x, mask)` calls it; attn.compile, attn.attention and attn.load make kernels.
 
     Inputs are tensors of PyTorch, or arrays of NumPy or of any package that supports DLPack. Results are arrays of the
     package of the first input. A call converts and copies nothing: an input of another type, or one that is not
@@ -342,13 +347,13 @@ class Kernel(_attn.Function):
         for argument, array in zip(self.signature["inputs"], inputs):
             if is_constant(array):
                 raise error(f"{self.name}: argument '{argument['name']}' expected an array, got {array!r}", "NULL")
-        if copy:
-            inputs = [array if argument.get("in_out") else _convert(array, argument["dtype"])
-                      for argument, array in zip(self.signature["inputs"], inputs)]
         outputs = None if out is None else tuple(_leaves(out))
         try:
+            if copy:
+                inputs = [array if argument.get("in_out") else _convert(array, argument["dtype"])
+                          for argument, array in zip(self.signature["inputs"], inputs)]
             results = self.run(tuple(inputs), outputs)
-        except (RuntimeError, AttributeError) as reason:
+        except (RuntimeError, AttributeError, TypeError) as reason:
             if not isinstance(reason, _attn.Error):
                 self._explain(inputs, reason)
             raise
@@ -362,7 +367,7 @@ class Kernel(_attn.Function):
         """If an input caused `reason`, an error of the package of this input, raises an error that names the input."""
         for argument, array in zip(self.signature["inputs"], inputs):
             if why := why_no_array(array):
-                raise error(f"{self.name}: argument '{argument['name']}' expected an array in memory, got {why}", "DEVICE") from reason
+                raise error(f"{self.name}: argument '{argument['name']}' expected an array of numbers in memory, got {why}", "DEVICE") from reason
         if inputs and isinstance(reason, AttributeError) and "from_dlpack" in str(reason):
             raise error(f"{self.name}: argument '{self._names[0]}' expected an array of a package with from_dlpack, which is needed for "
                         f"the results, got {describe(inputs[0])}; pass numpy.from_dlpack(x)", "DTYPE") from reason
@@ -373,8 +378,8 @@ class Kernel(_attn.Function):
     def buffers(self) -> dict[str, Any]:
         """The buffers that calls read and write, such as the caches of a decoder, by name.
 
-        At first they have the values of the module's buffers at compile time, or zeros after attn.load. To decode
-        another sequence, put other arrays into this dictionary.
+        At first they have the values of the module's buffers at compile time, or zeros if the kernel was made from a
+        file. To decode another sequence, put other arrays into this dictionary.
         """
         if self._buffers is None:
             self._buffers = Buffers(self._buffer_names)
@@ -464,17 +469,17 @@ class Kernel(_attn.Function):
         """Compares a call with the result of the model, computed in float64 op by op, and returns the largest error.
 
         An error is relative to the largest value of its output. If an error is above `tolerance`, raises attn.Error,
-        which names the first stage of the compiler after which the results differ. By default, `tolerance` is 1e-2 for
-        outputs of f16 and bf16, and otherwise 1e-5. The check is much slower than a call: it may take minutes for a
-        large model.
+        whose message names the first stage of the compiler after which the results differ, if one is found. By default,
+        `tolerance` is 1e-2 for outputs of f16 and bf16, and otherwise 1e-5. The check is much slower than a call: it
+        may take minutes for a large model.
         """
         return self._need_source("check").check(self, self._inputs(args, kwargs), tolerance)
 
     def bench(self, *args: Any, against: Sequence[str] = ("eager",), seconds: float = 1.0, **kwargs: Any) -> Table:
         """Times the kernel and the runtimes in `against`: "eager", "compile" (torch.compile) and "onnxruntime".
 
-        The kernel and the runtimes take turns, with the same number of threads, for `seconds` each. Returns a table of
-        the median times in milliseconds, and of the ratio of each time to the kernel's.
+        The kernel and the runtimes take turns, with the same number of threads, for `seconds` and at least 20 calls
+        each. Returns a table of the median times in milliseconds, and of the ratio of each time to the kernel's.
         """
         from attn import _bench
 

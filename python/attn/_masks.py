@@ -162,7 +162,7 @@ class Captured:
 
 
 class Trace:
-    """The score region of attn.attention, which yields the score of a pair that the mask function keeps, or -inf."""
+    """The score region of attn.attention. It yields the score of a pair that the mask keeps, and -inf for others."""
 
     def __init__(self, function):
         self.lines, self.reads, self.count = [], [], 0
@@ -303,7 +303,7 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
             raise error("attention: expected arrays that are not indexed with h, because several query heads share a "
                         "key head")
         types = {name: tensor(*["?"] * len(captured.rank), of=captured.type) for name, captured in trace.captures.items()}
-        # The number of heads is fixed; all other sizes are dynamic.
+        # The number of heads is fixed; all other sizes of the arrays are dynamic.
         for name, captured in trace.captures.items():
             types[name] = tensor(*[heads if place == "h" else "?" for place in captured.rank], of=captured.type)
         arguments = "".join(f', %{name}_: {type} {{attn.name = "{name}"}}' for name, type in types.items())

@@ -1,12 +1,13 @@
 """The backend attn of torch.compile: torch.compile(model, backend="attn").
 
-A graph of torch.compile becomes one kernel if attn supports all of its ops. Otherwise the parts with attention that
-attn supports become kernels, and PyTorch's default backend compiles the rest. `attn.dynamo.reports` says how each graph
-was compiled, and why.
+A graph of torch.compile becomes one kernel if attn supports all of its ops and fuses an attention in it. If attn does
+not support some ops, the parts with attention that attn supports become kernels. PyTorch's default backend compiles
+everything else. `attn.dynamo.reports` says how each graph was compiled, and why.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import operator
@@ -55,7 +56,7 @@ def _size_source(size, tensors):
 
 
 class NoAttention(attn.Error):
-    """A graph has no attention that attn fuses, so PyTorch's backend may be as fast."""
+    """A graph has no attention that attn fuses, so it is left to PyTorch."""
 
 
 def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, use_gelu, norm_first, eps, norm_weight1, norm_bias1,
@@ -293,7 +294,10 @@ def _example(fake):
 
 def _split(graph, fakes, values, is_weight, options):
     """Replaces parts with attention by kernels. Returns the graph, the kernels, and why other parts were left."""
+    if any((getattr(node.target, "__module__", None) or "").startswith("torch._functorch") for node in graph.graph.nodes):
+        raise error("expected a graph without torch.vmap, a part of which cannot be compiled")
     known = Known(graph, fakes, values, is_weight)
+    graph = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))  # because torch.compile reads the graph later
     weights = {node.name: value for node, value, weight in
                zip((node for node in graph.graph.nodes if node.op == "placeholder"), values, is_weight) if weight}
     partitioner = CapabilityBasedPartitioner(graph, known, allows_single_node_partition=True)

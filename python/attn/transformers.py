@@ -4,7 +4,8 @@
     attn.transformers.register()
     model = AutoModel.from_config(config, attn_implementation="attn")
 
-In such a model, attn computes only the attention. torch.compile(model, backend="attn") compiles whole models.
+In such a model, attn computes only the attention. With torch.compile(model, backend="attn"), attn also compiles the ops
+around it.
 """
 
 import functools

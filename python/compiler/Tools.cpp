@@ -4,8 +4,8 @@
 //
 //   attn-tools attnc model.pt2 -o model.so
 //
-// The tools share the LLVM and MLIR in this program. Each tool has its own source in tools/. Tools.cmake renames the
-// main functions of these sources.
+// All tools share one copy of LLVM and MLIR. Each tool has its own source in tools/. Tools.cmake renames the main
+// functions of these sources.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// An array is viewed in one of three ways, without a copy. The fastest way is DLPack's functions in C (PyTorch since
-// 2.10), then the buffer protocol (NumPy), then a capsule from `__dlpack__` (JAX, CuPy, older PyTorch).
+// An array is viewed without a copy, in one of three ways: through DLPack's functions in C (PyTorch since 2.10),
+// through the buffer protocol (NumPy), or through a capsule from `__dlpack__` (JAX, CuPy, older PyTorch).
 //
 //===----------------------------------------------------------------------===//
 

@@ -451,8 +451,8 @@ static PyObject *function_run(Function *self, PyObject *args, PyObject *kwargs) 
   return returned;
 }
 
-/// Runs the most common calls, such as k(x, mask), with only arrays and one result, here in C. Kernel._call, in Python,
-/// runs all other calls.
+/// Runs the most common calls here in C: those with only arrays and one result, such as k(x, mask). Kernel._call, in
+/// Python, runs all other calls.
 static PyObject *function_call(Function *self, PyObject *args, PyObject *kwargs) {
   if (self->is_plain && PyTuple_Size(args) == self->num_inputs && (!kwargs || PyDict_Size(kwargs) == 0)) {
     ArrayResult result;
@@ -460,7 +460,8 @@ static PyObject *function_call(Function *self, PyObject *args, PyObject *kwargs)
     PyObject *returned = run(self, args, /*outputs=*/NULL, /*statistics=*/NULL, /*is_single=*/true, &result, &none);
     // If a package of arrays raised an error, _call raises one that names the argument.
     bool is_foreign = !returned && result != ARRAY_NONE && !PyErr_ExceptionMatches(error_type) &&
-                      (PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_AttributeError));
+                      (PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_AttributeError) ||
+                       PyErr_ExceptionMatches(PyExc_TypeError));
     if (returned || (result != ARRAY_NONE && !is_foreign))
       return returned;
     PyErr_Clear();

@@ -55,8 +55,8 @@ PyMODINIT_FUNC PyInit__attn(void) {
   error_type = PyErr_NewExceptionWithDoc(
       "attn.Error",
       "An error of attn. Its text says what was expected and what was given. `status` is the name of the error's\n"
-      "status in attn.h without the prefix ATTN_ERROR_, such as \"SHAPE\", or \"COMPILE\" if the compiler refused a\n"
-      "model.",
+      "status in attn.h without the prefix ATTN_ERROR_, such as \"SHAPE\", or \"COMPILE\" if the model cannot be\n"
+      "exported or compiled.",
       PyExc_RuntimeError, NULL);
   if (error_type) { // the status of an error that sets none
     PyObject *status = PyUnicode_FromString(name_status(ATTN_ERROR_USAGE));

@@ -80,10 +80,15 @@ class Calls(Case):
             self.kernel(self.x, y=self.x)
         with self.assertRaises(TypeError):
             self.kernel(object())
-        with self.assertRaises(TypeError):
-            self.kernel(np.array(["text"]))
+        for wrong, got in ((np.array(["text"]), "an array of type <U4"), (self.x.astype(object), "an array of type object"),
+                           (self.x.astype(self.x.dtype.newbyteorder()), "another byte order; pass copy=True")):
+            with self.assertError(got, "DEVICE"):
+                self.kernel(wrong)
 
     def test_copy(self):
+        unaligned = np.frombuffer(b"0" + self.x.tobytes(), np.uint8)[1:].view(self.x.dtype).reshape(self.x.shape)
+        self.assertNear(self.kernel(unaligned, copy=True), self.expected)
+        self.assertNear(self.kernel(self.x.astype(self.x.dtype.newbyteorder()), copy=True), self.expected)
         strided = self.x.transpose(1, 0, 2).copy().transpose(1, 0, 2)
         self.assertNear(self.kernel(strided, copy=True), self.expected)
         self.assertNear(self.kernel(self.x.astype(np.float64), copy=True), self.expected)

@@ -154,9 +154,9 @@ class Modules(Case):
         for wrong, got in ((self.x.to("meta"), "a tensor on the device meta"), (self.x.to_sparse(), "a tensor of layout torch.sparse_coo; call x.to_dense")):
             with self.assertError("expected the example argument 'x' in memory, got " + got):
                 attn.compile(self.module, (wrong,))
-            with self.assertError("argument 'x' expected an array in memory, got " + got):
+            with self.assertError("argument 'x' expected an array of numbers in memory, got " + got):
                 attn.compile(self.module, (self.x,))(wrong)
-            with self.assertError("argument 'x' expected an array in memory, got " + got):
+            with self.assertError("argument 'x' expected an array of numbers in memory, got " + got):
                 attn.compile(EXAMPLES / "models" / "mha.pt2")(wrong)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -657,6 +657,20 @@ class Backend(Case):
             x = torch.randn(2, 4)
             self.assertNear(torch.compile(linear, backend="attn")(x), linear(x))
         self.assertIn("no attention", attn.dynamo.reports[-1])
+
+    def test_vmap(self):
+        from torch.nn.attention.flex_attention import flex_attention
+
+        class Flex(torch.nn.Module):
+            def forward(self, q, k, v):
+                q = flex_attention(q, k, v, score_mod=lambda score, b, h, i, j: torch.where(i >= j, score, -float("inf")))
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+        x = torch.randn(1, 2, 16, 16)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.assertNear(torch.compile(Flex(), backend="attn")(x, x, x), Flex()(x, x, x))
+        self.assertIn("left to PyTorch, because expected a graph without torch.vmap", attn.dynamo.reports[-1])
 
     def test_called_directly(self):
         self.assertTrue(callable(attn.dynamo.backend))
