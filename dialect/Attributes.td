@@ -67,7 +67,8 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
 
     `vector` is the length of a vector register in bits, and `registers` is the number of vector registers. A register
     block leaves `spare` registers free for the register allocator. `l1` and `l2` are the sizes of the caches of one
-    core in bytes. `has` lists the instructions of the CPU that attn uses:
+    core in bytes. Predictions use `pipelines`, the speed of the instructions, which is by default that of Zen 4. `has`
+    lists the instructions of the CPU that attn uses:
 
     * `fma`: multiply and add with one rounding;
     * `masks`: compare vectors into mask registers, which select the lanes of other instructions;
@@ -77,8 +78,6 @@ def Attn_CpuAttr : Attn_Attr<"Cpu", "cpu", [DeclareAttrInterfaceMethods<Attn_Tar
     * `tiles`: multiply tiles of bf16, and add the products to a tile of f32;
     * `widening`: multiply vectors of f16, and add the products to f32;
     * `matrices`: multiply matrices of bf16 in vector registers, and add the products to a matrix of f32.
-
-    `pipelines` is the speed of these instructions, for predictions; by default it is that of Zen 4.
 
     ```mlir
     module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768,

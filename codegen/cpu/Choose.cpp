@@ -58,7 +58,7 @@ static SmallVector<int64_t> keyTiles(CpuAttr, const AttentionShape &shape) {
 }
 
 /// Returns the fastest instruction that adds groups of products (MultiplyAdd.h), takes the element type of the
-/// attention, and has a group size that divides the head size; null if there is none.
+/// attention, and has a group size that divides the head size. Null if there is none, or if the head size is unknown.
 static const MultiplyAdd *chooseInstruction(CpuAttr cpu, const AttentionShape &shape) {
   if (shape.knowsHeads)
     for (const MultiplyAdd *row : findMultiplyAdds(cpu, {shape.element, shape.element, shape.sum}))

@@ -29,7 +29,8 @@ bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,
                      std::optional<Schedule> only);
 
 /// Whether `graph` compiles to the same code for both CPUs. It does if they differ only in capabilities for products,
-/// and none of these capabilities is for an element type of `graph`.
+/// and none of these capabilities is for an element type of `graph` or for the type to which its products round their
+/// factors.
 bool makesSameCode(CpuAttr cpu, CpuAttr other, mlir::ModuleOp graph);
 
 } // namespace attn

@@ -18,13 +18,16 @@
 //     vector.store %acc#0, %crow[...]                                     // 24 stores
 //   }
 //
-// Contraction.h defines the roles of the loops. If a fill into the output comes just before, the accumulators start
-// from its value. Otherwise they start from zero, and the initial value is added at the end: the source of a broadcast
-// into the output just before, or else the output itself. A long sum is split into parts. With `attn.skips_zeros`, a
-// product whose first factor is zero is not added, even if its second factor is NaN or infinite.
+// Contraction.h defines the roles of the loops. If the last access to the output before the contraction is a fill, the
+// accumulators start from the value of the fill. Otherwise they start from zero, and the initial value is added after
+// the last product: the source of a broadcast, if the last access is a broadcast into the output, or else the output
+// itself. A long sum is split into parts, which are added to the output one after the other; a fill or a broadcast then
+// stays. With `attn.skips_zeros`, a product whose first factor is zero is not added, even if its second factor is NaN
+// or infinite.
 //
-// On a CPU that multiplies tiles, blocks of more than 8 rows consist of tiles (amx.tile_mulf in place of vector.fma).
-// Blocks of vectors compute the rows, columns and products that do not fill a tile.
+// On a CPU that multiplies tiles, a block consists of tiles (amx.tile_mulf in place of vector.fma) if its rows are
+// whole tiles, its tiles fit in the tile registers, and tiles can be loaded from the operands directly. Blocks of
+// vectors compute the rows, columns and products that do not fill a tile.
 //
 // If Contraction.h finds no loop for the lanes, the lanes run along the sum, provided that both inputs are contiguous
 // along the sum (DotProducts.h). If this is impossible too, the contraction becomes scalar loops, with a remark. The

@@ -54,7 +54,7 @@ struct Contraction {
 };
 
 /// The initial value of the sums: a scalar, or a buffer that is read through a map over the loops of the contraction.
-/// The elements of a buffer are added to the sums at the end.
+/// The elements of a buffer are added to the sums after the last product.
 struct Start {
   /// Returns the output itself as the start: products are added to the contents of the output.
   static Start ofOutput(const Contraction &contraction);

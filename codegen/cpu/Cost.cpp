@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The predictions count the instructions of register blocks, exponentials and copies, with the speeds of #attn.pipelines.
+// The predictions count the instructions of register blocks, exponentials and copies; #attn.pipelines has their speeds.
 // If data does not fit in a cache, they add the time to load it from the next level. The constants were measured on
 // Zen 4, some on Granite Rapids as well; attn-bench-plans shows where the predicted order of plans is wrong.
 //
@@ -81,7 +81,7 @@ static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_
     block = fitTwoSums(cpu, instruction, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double products = height * width * multiplyAdd(instruction);
-    if (isGuarded) // a comparison for each vector; without mask registers, a selection for each product
+    if (isGuarded) // a comparison for each vector; with groups or without masks, a selection for each product
       products +=
           cpu.can(CpuCapabilities::Masks) && instruction.group == 1 ? width : height * width;
     // With few accumulators, each multiply-add waits for the previous result of its accumulator.
@@ -240,8 +240,8 @@ struct Model {
     // The queries are transposed before the steps, and the output after them.
     double cost = (shape.d + shape.e) * vectors * transpose(cpu) + inCycles(cpu, kTileOverhead);
     cost += shape.e * vectors * store(cpu);
-    // Add the time of the first tile of keys, which needs an exact maximum, of the whole tiles, which all cost the
-    // same, and of the tail.
+    // Add the times of three parts: the first tile of keys, which needs an exact maximum; the whole tiles, which all
+    // cost the same; and the tail.
     bool isExact = true;
     auto range = [&](int64_t from, int64_t to, bool isMasked) {
       if (isExact && from < to) {
@@ -282,8 +282,8 @@ struct Model {
     double left = 1 - bytes / cpu.getL1();
     cost *= 1 + kCrowding * std::clamp(1 - left / kFree, 0.0, 1.0);
     // If no other tile of queries reads the keys, each tile of keys except the first is prefetched while the previous
-    // one is computed. Otherwise the first tile of queries waits for the keys that it reads, unless the query tiles of
-    // the previous head have prefetched them. They have if the keys and values of two heads fit in L2.
+    // one is computed. Otherwise the first tile of queries waits for all tiles of keys but one, unless the query tiles
+    // of the previous head have prefetched the keys. They have if the keys and values of two heads fit in L2.
     bool readsOnce = shape.queries <= tile,
          comeBefore = !readsOnce && 2 * bytesOfKeys() / shape.heads <= cpu.getL2();
     if (plan.getK() < shape.keys && shape.groups == 1 && !shape.depth && !comeBefore) {

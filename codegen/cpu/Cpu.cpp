@@ -65,7 +65,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     functions.addPass(createContractToVector());
     functions.addPass(createPackToVector());
     functions.addPass(createSoftmaxToVector());
-    // The remaining ops are elementwise ops and reductions: they become plain loops, which LLVM vectorises.
+    // The remaining ops are elementwise ops and reductions: they become plain loops, which LLVM may vectorise.
     functions.addPass(createNoteSlowLoops());
     functions.addPass(createReassociateSums());
     functions.addPass(createConvertLinalgToLoopsPass());

@@ -128,8 +128,8 @@ struct DotBuilder {
     }
   }
 
-  /// Prefetches the elements at k of the row that is L rows after `row`. The code may prefetch a line again, in the
-  /// next pass or for its other elements, which costs only an instruction slot.
+  /// Prefetches the elements at k of the row that is L rows after `row`. The code may prefetch a line again: for other
+  /// elements of the line, or when it multiplies the same rows by the next rows of the other input.
   void prefetchNextRow(OpBuilder &b, Value row, const Lanes &k) const {
     Value count = arith::ConstantIndexOp::create(b, loc, lanes);
     Value next = rows.advance(b, loc, row, products.n, count);

@@ -16,8 +16,10 @@ namespace attn {
 /// the lanes along the sum. Shuffles like those of a transposition then add up the lanes of all L sums together. If
 /// there are only a few sums, the code adds up the lanes of one sum after the other.
 struct DotProducts {
-  /// Returns `contraction` as dot products; none if an input is not contiguous along the sum, or if no loop can be n. A
-  /// loop can be n if only one input has it and it is contiguous in the output, or if it has one iteration.
+  /// Returns `contraction` as dot products. Returns none if an input is not contiguous along the sum, or if no loop can
+  /// be n. Contractions that skip zeros, have several reductions or use an instruction that adds groups of products are
+  /// not supported. A loop can be n if only one input has it and it is contiguous in the output, or if it has one
+  /// iteration.
   static std::optional<DotProducts> match(const Contraction &contraction);
 
   mlir::linalg::LinalgOp op;

@@ -17,7 +17,7 @@ namespace attn {
 /// Whether ExpandMath.cpp replaces `op` by one of the functions below.
 bool isComputedInDouble(mlir::Operation *op);
 
-// Errors are at most 1 ulp for all arguments, infinities, denormal numbers and NaN included, unless said otherwise.
+// Unless stated otherwise, errors are at most 1 ulp for all arguments, including infinities, denormal numbers and NaN.
 mlir::Value createLog(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createLog2(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
 mlir::Value createLog1p(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);

@@ -28,8 +28,8 @@ enum class Overflow {
 /// Converts scores to exponents of two relative to their maximum: (s - max) * factor.
 ///
 /// For one factor, an exponent depends only on the score and on the maximum, not on the tile of the score. The rounding
-/// error of an exponent is relative to the exponent, not to the scores. If multiply-adds are fused and max * factor is
-/// less than 2^12, the exponent is s * factor - c, where c is max * factor, rounded. This takes one instruction. The
+/// error of an exponent is relative to the exponent, not to the scores. If multiply-adds are fused and |max * factor|
+/// is less than 2^12, the exponent is s * factor - c, where c is max * factor, rounded. This takes one instruction. The
 /// rounding error of c is the same for all scores of a row, so it cancels in the division by the sum of the row.
 /// Otherwise max is subtracted first, so that no finite score overflows and no rounding error grows with the scores.
 class Exponents {
@@ -44,7 +44,8 @@ public:
   /// Returns the same bits as `of`, computed by one instruction. needsExact() must be false in every lane.
   mlir::Value ofModerate(mlir::OpBuilder &builder, mlir::Value score) const;
 
-  /// True in lanes where the maximum is -inf or NaN, or is so large that `ofModerate` may differ from `of`.
+  /// True in lanes where the maximum is -inf, and in lanes where `ofModerate` may differ from `of`, because the maximum
+  /// is large or NaN.
   mlir::Value needsExact() const { return isLarge; }
 
   /// The exponent of the factor that rescales powers relative to this maximum to powers relative to `next`.
@@ -56,13 +57,14 @@ private:
   bool isFused;
   mlir::Value isLarge;
   mlir::Value offset; // -max * factor, rounded
-  // `of` subtracts `subtracted` from a score, multiplies by the factor, and adds `added`.
+  // `of` subtracts `subtracted` from a score, multiplies by the factor, and adds `added`. If multiply-adds are not
+  // fused, `subtracted` is max in all lanes, and `added` and `offset` are null.
   mlir::Value subtracted; // max in large lanes, 0 elsewhere
   mlir::Value added;      // 0 in large lanes, the offset elsewhere
 };
 
-/// The best number of vectors for one call of createExp2. Each vector needs three registers; the
-/// constants and the values that a loop carries need about ten.
+/// The number of vectors to pass to one call of createExp2. Each vector needs three registers; the constants and the
+/// values that a loop carries need about ten.
 int64_t exponentialsInFlight(CpuAttr cpu);
 
 /// 2^x of each vector of f32: the exponential of a softmax. x is NaN or, unless overflow is expected, at most 127. The

@@ -9,9 +9,9 @@
 //   %s = arith.addf %a, %b : f32
 //   %z = arith.truncf %s : f32 to f16
 //
-// The pass treats bf16 in the same way. A conversion for which the target has no instruction becomes integer
-// arithmetic, because LLVM would call a library for it, and kernels must not have undefined symbols. Conversions from
-// and to f64 go through f32.
+// The pass treats bf16 in the same way. Conversions of bf16, and conversions of f16 for which the target has no
+// instruction, become arithmetic on bits, because LLVM might call a library for them, and kernels must not have
+// undefined symbols. Conversions from and to f64 go through f32.
 // Test: test/codegen/cpu/expand-halves.mlir, test/run/halves.test
 //
 //===----------------------------------------------------------------------===//
@@ -148,8 +148,9 @@ static LogicalResult computeInF32(func::FuncOp function) {
   return applyPartialConversion(function, target, std::move(patterns));
 }
 
-/// Expands `op`, a conversion from or to f16 or bf16. Conversions from and to f64 go through f32. Conversions of f16
-/// become arithmetic on its bits where the target has no instruction.
+/// Expands `op`, a conversion from or to f16 or bf16. Conversions from and to f64 go through f32. Conversions between
+/// f16 and f32 become arithmetic on bits if the target has no instruction, or if they are part of a conversion from or
+/// to f64. Conversions between bf16 and f32 stay.
 static void expandConversion(Operation *op, bool isInstruction) {
   Value from = op->getOperand(0);
   Type to = op->getResult(0).getType();

@@ -9,8 +9,9 @@
 //
 // In the same way, exp, exp2, tanh and erf become polynomials on scalars and vectors of f32. The logarithms, sine,
 // cosine, powers and expm1 are computed in f64. The expansions of floor, ceil, trunc, roundeven and rsqrt work for f64
-// too. math.absf, math.copysign and math.sqrt stay, because they are instructions on every level. Any other function is
-// an error: LLVM might call a library for it, but kernels must not have undefined symbols.
+// too. math.fma becomes vector.fma or, on scalars, a product and a sum, unless the option keep-fma is set. math.absf,
+// math.absi, math.copysign and math.sqrt stay, because they are instructions on every level. Any other op of the math
+// dialect is an error, and so is arith.remf: LLVM might call a library, but kernels must not have undefined symbols.
 // Test: test/codegen/cpu/expand-math.mlir, test/run/functions.test
 //
 //===----------------------------------------------------------------------===//

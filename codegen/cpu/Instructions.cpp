@@ -138,7 +138,7 @@ constexpr TileMultiplyAdd attn::kAmxTile = {
 // the sums of columns 0 and 1, and the other has those of columns 2 and 3. The second factor is likewise a vector of
 // two registers.
 
-/// `value` as a vector of integers of `bits` bits.
+/// `value` as a vector of integers, each of which has `bits` bits.
 static Value asIntegers(OpBuilder &builder, Location loc, Value value, unsigned bits) {
   auto type = cast<VectorType>(value.getType());
   int64_t size = type.getNumElements() * type.getElementTypeBitWidth() / bits;

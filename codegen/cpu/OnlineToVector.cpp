@@ -25,9 +25,9 @@
 // The pass lowers attn.online_init, attn.online_probabilities, attn.online_merge and attn.online_finish in the same
 // way; the lowering of finish also transposes acc. If the number of lanes does not divide the number of queries, the
 // last vector of queries is masked. OnlineRows.h lowers ops with the attribute `rows`, whose operands have queries in
-// rows. ScoreRegion.h defines the units of scores and max. In buffers that have a dimension of queries, neighbouring
-// queries are adjacent in memory. The elements of these buffers are f32 or, in groups, of the type of keys and values.
-// The output of finish may have any strides.
+// rows. ScoreRegion.h defines the units of scores and max. The buffers of scores, maxima, sums and accumulators have
+// elements of f32, and neighbouring queries are adjacent in them. Probabilities in groups have the element type of keys
+// and values. The output of finish may have any strides.
 // Test: test/codegen/cpu/online-to-vector.mlir, test/codegen/cpu/online-assembly.mlir, test/run/merge.test
 //
 //===----------------------------------------------------------------------===//

@@ -15,10 +15,11 @@
 //   }
 // The pass lowers linalg.transpose in the same way: the blocks span the innermost dimensions of its input and output,
 // not counting unit dimensions. Blocks at the edges are masked. Elements are copied one by one if they are not adjacent
-// in both operands, or do not have 32 or 64 bits. 16-bit elements are an exception on CPUs with mask registers: two
-// rows are interleaved, and then transposed as one row of 32-bit elements. With `from_rows`, attn.pack copies rows as
-// vectors. Columns of the last panel beyond the source become zero. With `group(g)`, the g elements of a group move as
-// one element of g times the size. With both `group(g)` and `from_rows`, g rows are interleaved.
+// in both operands, or do not have 32 or 64 bits. Transposed 16-bit elements are an exception on CPUs with mask
+// registers: if their type does not change, two rows are interleaved, and then transposed as one row of 32-bit
+// elements. With `from_rows`, attn.pack copies rows as vectors. Columns of the last panel beyond the source become
+// zero. With `group(g)`, the g elements of a group move as one element of g times the size. With both `group(g)` and
+// `from_rows`, g rows are interleaved.
 //
 // The pass does not change ops on tensors, nor a linalg.transpose that keeps the innermost dimension innermost.
 // Test: test/codegen/cpu/pack-to-vector.mlir

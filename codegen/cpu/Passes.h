@@ -1,4 +1,4 @@
-//===- Passes.h - passes of the vectorize stage ------------------*- C++ -*-===//
+//===- Passes.h - passes of CPUs ---------------------------------*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -24,9 +24,9 @@ def ContractToVector : Pass<"attn-contract-to-vector", "::mlir::func::FuncOp"> {
   let description = [{
     Lowers every contraction on buffers, with or without `attn.skips_zeros`, to loops over register blocks. The
     accumulators are vectors that are as long as the target's vector registers, and stay in registers during the
-    reduction. The `attn.target` of an enclosing module determines the size of the blocks. If a fill or a broadcast into
-    the output comes just before the contraction, the pass erases it, and adds its value to the sums. The code also
-    prefetches rows of later blocks.
+    reduction. The `attn.target` of an enclosing module determines the size of the blocks. If the last access to
+    the output before the contraction is a fill or a broadcast, and the sum is not split into parts, the pass erases
+    the fill or broadcast, and adds its value to the sums. The code also prefetches rows of later blocks.
 
     The lanes run along a dimension that is contiguous in the output and in one input. If there is none, the lanes run
     along the dimension of the sum, provided that both inputs are contiguous along it. If that is impossible too, the
@@ -74,7 +74,7 @@ def MaskToVector : Pass<"attn-mask-to-vector", "::mlir::func::FuncOp"> {
 def SoftmaxToVector : Pass<"attn-softmax-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower linalg.softmax to vectors";
   let description = [{
-    Lowers `linalg.softmax` on f32 buffers to three passes over each row: one finds the maximum, one computes the
+    Lowers `linalg.softmax` on f32 buffers to three loops over each row: one finds the maximum, one computes the
     exponentials and their sum, and one scales. If the elements of the last dimension are not adjacent, the code
     processes them one by one. A row that contains NaN or +inf, or only -inf, gives NaN, as the formula does. For the IR
     before and after, see the header of `codegen/cpu/SoftmaxToVector.cpp`.
@@ -90,8 +90,8 @@ def PackToVector : Pass<"attn-pack-to-vector", "::mlir::func::FuncOp"> {
   let description = [{
     Lowers `attn.pack` and `linalg.transpose` on buffers to loops over L x L blocks that are transposed in registers,
     where L is the number of elements in a vector register of the target. Blocks at the edges are masked. Elements that
-    do not have 32 or 64 bits are copied one by one, except 16-bit elements on CPUs with mask registers. Panels are
-    padded with zeros. For the IR before and after, see the header of `codegen/cpu/PackToVector.cpp`.
+    do not have 32 or 64 bits are copied one by one, except transposed 16-bit elements on CPUs with mask registers.
+    Panels are padded with zeros. For the IR before and after, see the header of `codegen/cpu/PackToVector.cpp`.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -131,9 +131,9 @@ def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
   let summary = "compute f16 and bf16 arithmetic in f32";
   let description = [{
     Converts the operands of f16 and bf16 arithmetic on scalars and vectors to f32, and the results back, so that no
-    library is called. If the `attn.target` of an enclosing module has the capability `halves`, the conversions of f16
-    are instructions. Conversions of bf16, and of f16 on other targets, become integer arithmetic. Conversions from and
-    to f64 go through f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
+    library is called. If the `attn.target` of an enclosing module has the capability `halves`, conversions between f16
+    and f32 are instructions. All other conversions of f16 and bf16 become arithmetic on bits. Conversions from and to
+    f64 go through f32. For the IR before and after, see the header of `codegen/cpu/ExpandHalves.cpp`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

@@ -379,8 +379,9 @@ bool Lowering::canUseTiles() const {
          getConstantIntValue(scalars.strides[depth]) == instruction.group;
 }
 
-/// Emits a block of tiles with `rows` rows of sums. If the tiles hold complete sums, the code loads the start into
-/// them, or begins with zeros, and stores them to the output directly.
+/// Emits a block of tiles with `rows` rows of sums. If the tiles will hold complete sums that start from zero or from a
+/// buffer, the code clears the tiles, or loads the start into them, and stores the tiles to the output directly.
+/// Otherwise finishTiles() completes the sums.
 SmallVector<Value> Lowering::emitTiles(OpBuilder &b, Origin origin, Value row, int64_t rows,
                                        ArrayRef<Lanes> columns, ValueRange carried) {
   const TileMultiplyAdd &tile = *instruction.tile;
@@ -571,10 +572,10 @@ SmallVector<Value> Lowering::emitSteps(OpBuilder &b, unsigned loop, Value scalar
 }
 
 /// Prefetches rows of later blocks while this block is at step `k`:
-/// - Adjacent rows (stride 1): the prefetch of one element loads a whole line, which at least two blocks share. With
-///   two steps per iteration, each block prefetches every other element of the last row of the block after the next.
-///   Two blocks together therefore prefetch all lines of a block before the first block that reads these lines,
-///   wherever lines begin. With one step per iteration, each block prefetches the first row of the next block.
+/// - Adjacent rows (stride 1): the prefetch of one element loads a whole line. If at least two blocks share a line, and
+///   an iteration does two steps, each block prefetches every other element of the last row of the block after the
+///   next. Two blocks together therefore prefetch every line before the first block that reads it, wherever lines
+///   begin. Otherwise each block prefetches the first row of the next block.
 /// - Dense rows, which follow each other in memory: the next block is one contiguous range, and each iteration
 ///   prefetches its part of that range.
 /// - Other rows: each iteration prefetches an element of one row of the next block; the rows take turns.
@@ -610,7 +611,7 @@ void Lowering::prefetchNextRows(OpBuilder &b, unsigned loop, Value row, Value k,
     createPrefetch(b, loc, scalars.row, index);
 }
 
-/// Prefetches to L2 the data that follows the vectors of this sum in memory: the next part of the sum, or the next
+/// Prefetches into L2 the data that follows the vectors of this sum in memory: the next part of the sum, or the next
 /// panel. Each pair of steps prefetches one line; `k` is the first step of the pair. With four vectors of 16 lanes of
 /// f32, a block of rows thus prefetches an eighth of that data. Blocks after the eighth prefetch the last lines again.
 void Lowering::prefetchNextPanel(OpBuilder &b, int64_t length, Value row, Value k,

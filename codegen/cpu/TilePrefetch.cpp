@@ -176,8 +176,8 @@ TilePrefetch TilePrefetch::create(OnlineStepOp step) {
   auto loop = dyn_cast<scf::ForOp>(whole->getParentOp());
   if (loop && loop.getInductionVar() != step.getOrigin().back())
     loop = {}; // not a loop over keys
-  // In two cases, other steps contain the prefetches: if this tile of keys comes after a loop over the other tiles, or
-  // if the step computes a part of a tile because of a packed mask, next to a step for the whole tile.
+  // Other steps contain the remaining prefetches in two cases: this tile of keys comes after a loop over the other
+  // tiles; or, because of a packed mask, this step computes a part of a tile, and another step computes whole tiles.
   if (!loop && !isConstantIntValue(step.getOrigin().back(), 0))
     return result;
   result.loop = loop;

@@ -21,8 +21,8 @@ mlir::Value createSumsOfLanes(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// Copies element [row, column] of the input to element [column, row] of the output. `load` returns elements of a row,
 /// starting at the offset of the lanes; `store` receives elements of a column. The copy uses whole blocks of L x L
-/// elements, where L is `lanes`, and masked blocks at the edges. In masked blocks, the last row is loaded again for
-/// each missing row.
+/// elements, where L is `lanes`, and masked blocks at the edges. In masked blocks, the last row takes the place of each
+/// missing row.
 void createTransposedCopy(
     mlir::OpBuilder &builder, mlir::Location loc, int64_t lanes, mlir::OpFoldResult numRows,
     mlir::OpFoldResult numColumns,

@@ -35,6 +35,11 @@ module attributes {attn.targets = ["x86-64"]} {}
 
 // -----
 
+// expected-error @+1 {{expected at least one multiply-add, load and store in a cycle, got 4, 0 and 2}}
+#n = #attn.pipelines<multiplies = 4, loads = 0, stores = 2, latency = 2, exponential = 22>
+
+// -----
+
 // expected-error @+1 {{expected tiles of at least one query and one key, got q = 0, k = 64}}
 #p = #attn.plan<"per-head", q = 0, k = 64>
 

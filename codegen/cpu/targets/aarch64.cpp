@@ -22,7 +22,7 @@ const CpuTarget aarch64(
     /*vector=*/128,
     /*registers=*/32,
     /*spare=*/0,
-    // The caches of Cortex-A53 and Cortex-A72.
+    // The caches of a Raspberry Pi 4: L1 of a Cortex-A72, and a quarter of the L2 that its four cores share.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*has=*/CpuCapabilities::FMA | CpuCapabilities::Halves,

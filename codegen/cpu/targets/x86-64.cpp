@@ -18,7 +18,7 @@ const CpuTarget x86_64(
     /*vector=*/128,
     /*registers=*/16,
     /*spare=*/0,
-    // The smallest caches of x86-64 CPUs that are still in use.
+    // The caches of Intel's cores from Nehalem to Haswell, which are small among x86-64 CPUs.
     /*l1=*/32 * 1024,
     /*l2=*/256 * 1024,
     /*has=*/CpuCapabilities::None);
