@@ -31,8 +31,8 @@ struct AttentionShape {
   float getScale() const;
 };
 
-/// Attention alone: lengths from 1 to 4096 tokens and all common head sizes. The number of heads is chosen
-/// so that a call takes about 1 to 100 ms on one core.
+/// Attention alone: lengths from 1 to 4096 tokens and head sizes from 16 to 256. The batch size and the number of heads
+/// are chosen so that a call takes about 1 to 100 ms on one core.
 const std::vector<AttentionShape> &getAttentionShapes();
 
 /// Attention layers. Their width is heads x depth.

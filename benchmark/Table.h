@@ -35,7 +35,7 @@ public:
 
   using Row = ::benchmark::State;
   /// Adds a row. `fill` measures and reports the row with the functions below. An error of `fill` ends the row, and
-  /// makes the program fail at the end.
+  /// makes measure() fail after the last row.
   void addRow(const std::string &name, std::function<llvm::Error(Row &)> fill);
 
   /// Compiles a case. Its result must agree with that of OpenBLAS. For `twin`, see Kernel.h.

@@ -34,8 +34,9 @@ void attn::bench::project(const ProductShape &shape, const float *x, const float
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 1, out, n);
 }
 
-/// e^x for x <= 0, to a few ulp: 2^f by the series of e^(f ln 2) for |f| <= 1/2, and the exponent by bit arithmetic. A
-/// call of libm for every element would prevent vectorisation.
+/// e^x for x <= 0, with an error of a few ulp near 0 and of up to 64 ulp at -87; for smaller x, the result is 2^-126.
+/// Computes 2^f by the series of e^(f ln 2) for |f| <= 1/2, and the exponent by bit arithmetic. A call of libm for
+/// every element would prevent vectorisation.
 static float fastExp(float x) {
   float y = std::max(x * 1.44269504f, -126.0f);
   float whole = std::nearbyint(y), f = y - whole;
@@ -59,7 +60,7 @@ static void softmax(float *row, int64_t count) {
 void attn::bench::attendHead(const AttentionShape &shape, Rows<const float> q, Rows<const float> k,
                              Rows<const float> v, Rows<float> out) {
   int64_t queries = shape.queries, keys = shape.keys, depth = shape.depth;
-  static std::vector<float> scores; // reused, because allocating fresh memory would cost more than the work
+  static std::vector<float> scores; // reused, because new memory for each call would slow down long sequences
   scores.resize(std::max<size_t>(scores.size(), queries * keys));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, queries, keys, depth, shape.getScale(),
               q.data, q.stride, k.data, k.stride, 0, scores.data(), keys);

@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Measures attention and layers with every plan that the compiler considers, and prints each time beside the
-// predicted one. The first selected row of each shape measures all plans of that shape together. The last row repeats
-// the plan that the compiler chooses.
+// predicted one. The first selected row of each shape measures all plans of that shape together. The last row of each
+// shape repeats the plan that the compiler chooses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::bench;
 
-/// Chosen plans that are slower than the fastest plan by more than this fraction are reported at the end.
+/// The summary lists the chosen plans that are slower than the fastest plan by more than this fraction.
 static constexpr double kLoss = 0.03;
 
 /// The plans of the attention in `module` with the predictions of the stage `plan`, the best plan first.

@@ -1,5 +1,5 @@
-# Installs the tools, and the component `compiler` of attn's CMake package, which passes, plugins and tools outside this
-# source tree are built with. runtime/ installs the runtime.
+# Installs the tools, and the component `compiler` of attn's CMake package. Passes, plugins and tools outside this
+# source tree are built with this component. runtime/ installs the runtime.
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/attn)
 

@@ -18,7 +18,8 @@
 namespace attn {
 
 /// Moves the symbols of module `level` into module `library`, and appends "." and the name of the level to each name.
-/// Calls `change` on each function. Reports an error if an op of `level` is not a symbol, or is not registered.
+/// Calls `change` on each function. Reports an error if an op in the body of `level` is not a symbol, or if an op
+/// of an unregistered dialect in `level` might be a symbol table, because it has a region.
 llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
                                 llvm::function_ref<void(mlir::func::FuncOp)> change);
 

@@ -21,7 +21,7 @@ struct PipelineOptions {
 };
 
 /// A stage of the compiler. `attn-opt --attn-to-<name>` runs all stages up to it, and `attnc --from=<name>` resumes
-/// after it. Its passes are in the folder of its name in passes/ or, for `vectorize`, in codegen/cpu/ and codegen/gpu/.
+/// after it. Most of its passes are in passes/<name>/ or, if a target adds them, in codegen/cpu/ or codegen/gpu/.
 struct Stage {
   llvm::StringLiteral name;
   llvm::StringLiteral leaves; ///< what the IR holds after the stage

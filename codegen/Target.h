@@ -67,8 +67,9 @@ llvm::Expected<const Target *> lookupTarget(llvm::ArrayRef<const Target *> targe
 
 /// Parses a list such as "x86-64,x86-64-v3". "native" means the best level that this CPU runs, "all" means every level
 /// of this CPU's architecture, and "all:x86_64" means every level of the architecture x86_64. (Target triples use the
-/// same names of architectures.) The levels for CPUs must be of one architecture. The result holds each level once:
-/// levels for CPUs come before levels for GPUs and, within an architecture, better levels come first.
+/// same names of architectures.) The levels for CPUs must be of one architecture. The result holds each level once, in
+/// the order of getTargets(): of attn's own levels, those for CPUs come before those for GPUs, and within an
+/// architecture, better levels come first.
 llvm::Expected<llvm::SmallVector<const Target *>> parseTargets(llvm::StringRef list);
 
 } // namespace attn

@@ -36,7 +36,7 @@ def Attn_Dialect : Dialect {
     static constexpr int64_t kVersion = 1;
     /// Before normalisation, the probability of a pair that is not hidden is at least about 2 to this power. A
     /// probability of 0 would hide the pair. Products of smaller probabilities with values would often be denormal
-    /// numbers, and some machines take two hundred cycles for an operation on such a number.
+    /// numbers, and operations on such numbers are slow on some machines.
     static constexpr int kLeastProbabilityExponent = -100;
     /// Module: the name of the stage that wrote the module.
     static constexpr ::llvm::StringLiteral kStageAttr = "attn.stage";
@@ -64,7 +64,7 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kUnsignedAttr = "attn.unsigned";
     /// Function: its symbols, an array of #attn.symbol.
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
-    /// Argument: a size or a symbol, the bound; the runtime checks that every element is in [0, bound].
+    /// Argument: the bound, a size or a symbol; the runtime checks that every element is in [0, bound].
     static constexpr ::llvm::StringLiteral kBoundAttr = "attn.bound";
     /// linalg.generic: unit; the op adds products of its two inputs to its output, except where the first input is 0.
     static constexpr ::llvm::StringLiteral kSkipsZerosAttr = "attn.skips_zeros";
@@ -75,7 +75,7 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kBlockAttr = "attn.block";
     /// attn.attention and attn.online_step: the register blocks of the products, a dictionary of #attn.block. `scores`
     /// is the block of the products of queries and keys, and `values` is the block of the products of probabilities and
-    /// values. An attention with a mask also has `masked`, which replaces `values` in tiles that the mask applies to.
+    /// values. For an attention with a mask, `masked` replaces `values` where the mask applies.
     static constexpr ::llvm::StringLiteral kBlocksAttr = "attn.blocks";
     /// attn.online_step on a GPU: which products the step computes, an #attn.overlap. Without the attribute, the step
     /// computes both products of its own tile.

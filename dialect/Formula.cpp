@@ -211,8 +211,8 @@ private:
     return name;
   }
 
-  /// The length of the brackets at the beginning of `text`, which hold a quoted string or digits; 0 if no bracket
-  /// follows the string or the digits.
+  /// The length of the brackets at the beginning of `text`, which hold a quoted string or digits; 0 if no closing
+  /// bracket follows the string or the digits.
   static size_t sizeOfBrackets(StringRef text) {
     size_t end = 1;
     if (end < text.size() && (text[end] == '\'' || text[end] == '"')) {

@@ -599,8 +599,7 @@ LogicalResult OnlineProbabilitiesOp::verify() {
 LogicalResult OnlineMergeOp::verify() {
   // G2
   if (!isUnit(getScale().convertToFloat()))
-    return emitOpError() << "expected a scale that is positive and at most 2^126, got "
-                         << getScaleAttr();
+    return emitOpError() << "expected a scale of 2^-126 to 2^126, got " << getScaleAttr();
   // G1
   NamedSizes sizes(*this);
   SmallVector<StringRef> partAcc = {"n"};

@@ -213,8 +213,8 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
 // The ops below are the steps of the online softmax on tiles. They share a layout: 2-D tiles with queries in the last
 // dimension, scores `(k, q)` and accumulator `(e, q)`, so that the lanes of a vector hold neighbouring queries with the
 // same key, and no sum crosses lanes. With `rows`, q comes before k, d or e in each operand that has q. Steps have
-// `rows` on GPUs, and if there are fewer queries than a vector has lanes; the lanes then hold neighbouring keys, or
-// neighbouring elements of e.
+// `rows` in the schedule decode, which is for few queries, and in plans with `in_place`; the lanes then hold
+// neighbouring keys, or neighbouring elements of e.
 class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
 
 def Attn_OnlineInitOp : Attn_StepOp<"online_init"> {
@@ -266,7 +266,7 @@ def Attn_OnlineStepOp : Attn_ScoreOp<"online_step", [DeclareOpInterfaceMethods<P
         m = max(unit * max[q], max_k s[k,q])      p[k,q] = exp(s[k,q] - m)      a = exp(unit * max[q] - m)
         max[q] = m / unit     sum[q] = a * sum[q] + sum_k p[k,q]     acc[e,q] = a * acc[e,q] + sum_k V[k,e] * p[k,q]
 
-    Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in (0, 2^126];
+    Where m is -inf, p is 0 and a is 1. `unit` is `scale` if the op has no region and the scale lies in [2^-126, 2^126];
     otherwise `unit` is 1. If `unit` is `scale`, the pair with the greatest score has the greatest product, and max
     holds this product without the scale.
 
@@ -392,7 +392,7 @@ def Attn_OnlineMergeOp : Attn_StepOp<"online_merge"> {
     without a sink, the state from `attn.online_init`.
 
     Constraints: (G1) the states have one float type and agreeing sizes: part_max (n, q), part_sum (n, q),
-    part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in (0, 2^126].
+    part_acc (n, e, q), max (q), sum (q) and acc (e, q); (G2) the scale lies in [2^-126, 2^126].
 
     ```mlir
     %r:3 = attn.online_merge ins(%ms, %ls, %as : tensor<4x48xf32>, tensor<4x48xf32>, tensor<4x64x48xf32>)
@@ -452,8 +452,8 @@ def Attn_PackOp : Attn_DpsOp<"pack"> {
         out[..., p, i, j] = source[..., i, p * w + j]        0 where p * w + j >= n
 
     With `scale`, every element is multiplied by this factor. If the output has a narrower float type, elements are then
-    rounded to this type. The op packs weights, and the tiles of queries, values and captured operands. An op that packs
-    only weights runs when the weights are set, not in each call.
+    rounded to this type. The op packs weights, and the tiles of queries, values and captured operands. If the source
+    depends on weights alone, the op runs when the weights are set, not in each call.
 
     With `group(g)`, for instructions that add g products at once, g elements along k stay together. The output is
     `(batch..., panel, k / g rounded up, w, g)`, and elements beyond k are zero:

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A stage file may hold any dictionary as its report. So the text leaves out a field that is missing or has another
-// type than the compiler writes.
+// A stage file may hold any dictionary as its report. If a field is missing or has another type than the compiler
+// writes, the text leaves it out, or has 0 or "?" in its place.
 //
 //===----------------------------------------------------------------------===//
 

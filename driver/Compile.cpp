@@ -213,7 +213,7 @@ void Compilation::noteFindings() {
 }
 
 /// Returns the predicted time of the plan of `op`, then that of the best plan of each other schedule. The unit is one
-/// million cycles, where a cycle is the time of one vector multiply-add.
+/// million cycles. On a CPU, a cycle is the time of one vector multiply-add; on a GPU, it is one of a multiprocessor.
 static ArrayAttr predictionsOf(AttentionOp op) {
   Builder builder(op.getContext());
   auto planner = cast<PlannerInterface>(getTarget(op));

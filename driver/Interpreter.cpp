@@ -152,7 +152,7 @@ ReferenceResults Interpreter::linalg(linalg::LinalgOp op) {
                 }));
   bool isPermuted = llvm::all_of(
       maps, [](AffineMap map) { return map.isProjectedPermutation(/*allowZeroInResults=*/true); });
-  // Sums of narrower types are rounded or wrap around, so the body of the op computes them.
+  // Sums of types other than f32 and f64 are rounded or wrap around, so the body of the op computes them.
   if (isProduct(op) && isPermuted && !sizes.empty() &&
       isa<Float32Type, Float64Type>(ProductTypes::get(op).sum)) {
     addProducts(maps, sizes, operands[0], operands[1], operands[2]);

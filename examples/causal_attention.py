@@ -1,4 +1,4 @@
-"""A typical causal attention layer for any length: each token attends to itself and to the tokens before it.
+"""A typical causal attention layer for up to 4096 tokens. Each token attends to itself and to the tokens before it.
 
     python causal_attention.py NAME
 

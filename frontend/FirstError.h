@@ -13,8 +13,8 @@
 
 namespace attn {
 
-/// Keeps the text of the first error that is reported while the object exists. The text starts with the line of the
-/// error in the user's source if this line is known.
+/// Keeps the text of the first error that is reported while the object exists. The text starts with the location
+/// of the error in the user's source if this location is known.
 class FirstError : mlir::ScopedDiagnosticHandler {
 public:
   /// `path` is the file that is read. A location in this file is printed without the file name.

@@ -19,7 +19,8 @@
 
 namespace attn {
 
-/// A weight. Its bytes are dense, row-major and little-endian; a boolean takes one byte. Tied weights share one buffer.
+/// A weight. Its bytes are dense, row-major and little-endian; a boolean takes one byte. Tied weights share
+/// one buffer if the file stores their elements in this form.
 struct NamedTensor {
   std::string name;
   mlir::Type elementType;
@@ -28,7 +29,7 @@ struct NamedTensor {
 };
 
 /// A module of the stage `import`, and the data of the arguments that are marked attn.weight, in the order of the
-/// arguments.
+/// arguments. A .mlir file has no such data, so `weights` is then empty.
 struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<NamedTensor> weights;

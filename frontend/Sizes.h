@@ -16,7 +16,8 @@ namespace attn {
 /// size, or if a slice would otherwise lie outside its tensor. Fails
 ///  * if the file itself names the symbols (`namedByFile`), but gives different names to sizes that must be equal;
 ///  * if sizes that must be equal remain different expressions, such as x.0 + 1 and x.0;
-///  * if a slice may lie outside its tensor.
+///  * if an operation requires a size outside the range that the file gives;
+///  * if a slice may lie outside its tensor, and narrowing the range of one symbol does not prevent this.
 mlir::LogicalResult tieSizes(mlir::func::FuncOp function, bool namedByFile);
 
 } // namespace attn

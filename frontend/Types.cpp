@@ -73,8 +73,8 @@ static LogicalResult verifyNamed(Location loc, const Twine &what, RankedTensorTy
                         << (type.hasStaticShape() ? "" : " or more");
 }
 
-/// Whether `op` is a math function that later passes expand to arithmetic on f32. The passes convert f16 and bf16 to
-/// f32, but there is no expansion for f64.
+/// Whether `op` is a math function that attn can compute for f16, bf16 and f32, but not for f64. Later passes convert
+/// f16 and bf16 to f32.
 static bool isExpanded(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) &&
          !isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::RoundEvenOp,

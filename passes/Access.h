@@ -53,9 +53,9 @@ std::optional<Access> readThroughView(Access access);
 /// `access` if there is no broadcast.
 Access withoutBroadcasts(Access access);
 
-/// Looks through views and returns the access to the last tensor in the graph whose dimensions are in the order of the
-/// iteration space; returns `access` if there is no such tensor. For a key that is transposed for a product, this
-/// tensor is the key before the transposition.
+/// Looks through views and returns the access to the last tensor in the graph that has as many dimensions of the
+/// iteration space as the tensor of `access`, in the order of the iteration space; returns `access` if there is no such
+/// tensor. For a key that is transposed for a product, this tensor is the key before the transposition.
 Access inOrder(Access access);
 
 } // namespace attn

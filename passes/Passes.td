@@ -1,4 +1,4 @@
-//===- Passes.td - every pass, in running order ----------------------------===//
+//===- Passes.td - the passes of each stage from raise to bufferize --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -14,7 +14,7 @@ include "mlir/Pass/PassBase.td"
 //===----------------------------------------------------------------------===//
 
 def FillInits : Pass<"attn-fill-inits", "::mlir::func::FuncOp"> {
-  let summary = "use a linalg.fill as the init of every sum that starts from equal elements";
+  let summary = "use a linalg.fill as the init of every reduction that starts from equal elements";
   let description = [{
     If the init of a reduction is an `arith.constant` with equal elements, or a `linalg.generic` that yields a scalar, a
     `linalg.fill` replaces the init. IR before and after: passes/raise/FillInits.cpp.
@@ -68,7 +68,7 @@ def RaiseAttention : Pass<"attn-raise-attention", "::mlir::func::FuncOp"> {
     Each `linalg.softmax` whose probabilities multiply values, and whose scores are computed from a product of a query
     and a key, becomes an `attn.attention`; the elementwise ops between the product and the softmax become its score
     region. If the pass cannot prove that the graph has this form, the graph stays as it is, and a remark at the softmax
-    says why.
+    says why. There is no remark if the probabilities reach neither a product nor a result of the function.
 
     A `tensor.dim` of the scores would count as a use of the scores. So `resolve-shaped-type-result-dims` runs first;
     after this pass, no op reads the sizes of results. IR before and after: passes/raise/RaiseAttention.cpp.
@@ -136,9 +136,9 @@ def LintScale : Pass<"attn-lint-scale", "::mlir::func::FuncOp"> {
 def LintEmptyRow : Pass<"attn-lint-empty-row", "::mlir::func::FuncOp"> {
   let summary = "warn about an attn.attention whose mask can hide every key of a query and thus make its output NaN";
   let description = [{
-    Warns about attentions with `empty_row = nan` unless every query is proved to keep a key. The pass reads the
-    module after `attn-extract-mask`. It does not read weights, so it does not warn about masks that are computed from
-    weights alone. Example: passes/lint/EmptyRow.cpp.
+    Warns about attentions with `empty_row = nan` and without a sink, unless every query is proved to keep a key. The
+    pass reads the module after `attn-extract-mask`. It does not read weights, so it does not warn about masks that are
+    computed from weights alone. Example: passes/lint/EmptyRow.cpp.
   }];
 }
 
@@ -208,8 +208,8 @@ def GroupsToQueries : Pass<"attn-groups-to-queries", "::mlir::func::FuncOp"> {
   let summary = "turn the heads that share the keys of a single query into the queries of an attn.attention";
   let description = [{
     If there is one query, the dimension of query groups (the heads that share keys) and the dimension of queries are
-    swapped in the indexing maps of an attention, unless the mask depends on one of these coordinates. IR before and
-    after: passes/simplify/GroupsToQueries.cpp.
+    swapped in the indexing maps of an attention, unless the mask depends on one of these coordinates, or a single head
+    of keys has more than a few groups. IR before and after: passes/simplify/GroupsToQueries.cpp.
   }];
 }
 
@@ -217,9 +217,9 @@ def UnshareInits : Pass<"attn-unshare-inits", "::mlir::func::FuncOp"> {
   let summary = "give every destination-style op and loop an init of its own";
   let description = [{
     An op computes its result in the memory of its init. If several ops share a `linalg.fill`, `linalg.broadcast` or
-    `tensor.empty` as init, each of them gets a clone. A `linalg.copy` copies any other init that is an argument or has
-    other uses; on CPUs, code generation starts the sums of a contraction from the source of the copy. IR before and
-    after: passes/simplify/UnshareInits.cpp.
+    `tensor.empty` as init, each of them gets one of its own. A `linalg.copy` copies any other init that is an argument
+    or has other uses, if the op reads the elements of the init; on CPUs, code generation starts the sums of a
+    contraction from the source of the copy. IR before and after: passes/simplify/UnshareInits.cpp.
   }];
 }
 
@@ -362,9 +362,9 @@ def PerHead : Pass<"attn-per-head", "::mlir::func::FuncOp"> {
 def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
   let summary = "tile attn.attention into tasks of few queries and a part of the keys";
   let description = [{
-    Applies to the schedule `decode`. If there are more keys than `part` of the plan, a task computes the state of a
-    query tile over one part of the keys, and tasks of a second `scf.forall` merge the states of the parts in order. IR
-    before and after: passes/schedule/Decode.cpp.
+    Applies to the schedule `decode`. If the keys are divided into parts, a task computes the state of a query tile over
+    one part, and tasks of a second `scf.forall` merge the states of the parts in order. IR before and after:
+    passes/schedule/Decode.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
@@ -394,9 +394,9 @@ def RowGroups : Pass<"attn-row-groups", "::mlir::func::FuncOp"> {
 def Phases : Pass<"attn-phases", "::mlir::func::FuncOp"> {
   let summary = "tile the ops outside attention into tasks";
   let description = [{
-    Every linalg op that has rows and is not yet in a task becomes an `scf.forall` over tiles of its output, together
-    with the producers whose elements are each needed by one task only. IR before and after:
-    passes/schedule/Phases.cpp.
+    Every `attn.pack_mask`, and every linalg op but `linalg.fill`, that has rows and is not yet in a task becomes an
+    `scf.forall` over tiles of its output, together with the producers whose elements are each needed by one task only.
+    IR before and after: passes/schedule/Phases.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -2,9 +2,10 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// A function is immutable code for one ISA level ("level" below): a set of CPU instructions, such
-// as x86-64-v3. Weights are packed once, can be shared by calls and are replaced as a whole. Everything else is an
-// argument of the call. Any number of threads may use an object at the same time. Objects may be released in any order.
+// A function is immutable code for one ISA level ("level" below): the instruction set of a CPU or a
+// GPU, such as x86-64-v3 or sm_80. Weights are packed once, can be shared by calls and are replaced as a whole.
+// Everything else is an argument of the call. Any number of threads may use an object at the same time. Objects may be
+// released in any order.
 //
 //   attn_library_load("layer.so", &library);
 //   attn_function_create(library, "forward", NULL, &forward);
@@ -82,7 +83,7 @@ typedef enum attn_status {
   ATTN_ERROR_RESOURCE = 2,   ///< no memory, or no thread could be started
   ATTN_ERROR_LIBRARY = 3,    ///< not a file, not an attn library, or one of another ABI version
   ATTN_ERROR_NAME = 4,       ///< no function or weight of that name, or a name given twice
-  ATTN_ERROR_LEVEL = 5,      ///< a level that the library lacks or that this CPU cannot run
+  ATTN_ERROR_LEVEL = 5,      ///< a level that the library lacks or that the device cannot run
   ATTN_ERROR_COUNT = 6,      ///< too few or too many inputs, outputs or weights
   ATTN_ERROR_NULL = 7,       ///< a null tensor, shape or data
   ATTN_ERROR_DEVICE = 8,     ///< a tensor or a context on a device other than that of the function
@@ -90,7 +91,7 @@ typedef enum attn_status {
   ATTN_ERROR_RANK = 10,      ///< a wrong number of dimensions
   ATTN_ERROR_SHAPE = 11,     ///< a size that is wrong, out of range, or contradicts another size
   ATTN_ERROR_STRIDE = 12,    ///< not compact row-major
-  ATTN_ERROR_ALIGNMENT = 13, ///< data not aligned to its element size
+  ATTN_ERROR_ALIGNMENT = 13, ///< data not aligned to its element size or, on a GPU, to 16 bytes
   ATTN_ERROR_OVERLAP = 14,   ///< a written tensor or the workspace overlaps another argument
   ATTN_ERROR_VALUE = 15,     ///< an element out of range, such as a length beyond the sequence
   ATTN_ERROR_WEIGHTS = 16,   ///< weights absent, unexpected, or packed for other code
@@ -311,15 +312,15 @@ typedef struct attn_statistics {
   int64_t nanoseconds;     ///< from entry to return
   int64_t workspace_bytes; ///< the size of the workspace that the call needed
   const char *level;
-  int64_t *worker_tasks; ///< null, or an array that gets the number of tasks of each worker
+  int64_t *worker_tasks; ///< null, or (on a CPU) an array that gets the number of tasks of each worker
   const char *schedules; ///< of all attentions, in order, such as "per-head, whole-scores"
-  int64_t tiles_run;     ///< tiles of queries by keys whose scores were computed in loops over keys
+  int64_t tiles_run;     ///< tiles of queries by keys whose scores were computed in loops over keys; 0 on a GPU
   int64_t tiles_skipped; ///< tiles that these loops skipped because of the mask
 } attn_statistics;
 
 typedef struct attn_call_options {
   size_t size;
-  void *workspace; ///< aligned to 64 bytes; null: the function allocates memory and keeps it
+  void *workspace; ///< aligned to 64 bytes; null: the call allocates it (and keeps it on a CPU)
   int64_t workspace_bytes;
   attn_parallel_for_fn parallel_for; ///< null: the calling thread does all the work
   void *pool;                        ///< first argument of parallel_for

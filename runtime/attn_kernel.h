@@ -153,7 +153,7 @@ typedef struct attn_kernel_info {
 
 /// The code of one function for one ISA level.
 typedef struct attn_variant_info {
-  const char *level; ///< "x86-64", "x86-64-v3", "x86-64-v4"
+  const char *level; ///< such as "x86-64-v3" or "sm_80"
   /// LLVM's names of the features that a machine must have to run the code, with one space between them. A runtime
   /// refuses code that needs a feature whose name it does not recognise.
   const char *features;

@@ -3,8 +3,9 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The driver, libcuda.so.1, is opened when a function for a GPU is first created, so the runtime builds and runs
-// without it. The first call in a CUDA context loads the code and copies the weights into the context. After that, a
-// call only adds work to its stream. Tensor maps, which kernels get by value, are encoded when an argument changes.
+// without it. The first call in a CUDA context loads the code into the context, and the first call with given packed
+// weights copies the weights there. Any other call only adds work to its stream. Tensor maps, which kernels get by
+// value, are encoded when an argument changes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -216,8 +217,8 @@ struct attnrt_uploaded {
   cu_pointer data;
 };
 
-/// Protects the lists of all libraries and weights. One lock is enough, because a list grows only at the first call in
-/// a context.
+/// Protects the lists of all libraries and weights. One lock is enough, because a list grows only at the first call of
+/// a library, or with packed weights, in a context.
 static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
 
 static attnrt_loaded *find_loaded(attn_library *library, const char *image,

@@ -19,7 +19,7 @@ static void list_levels(const attn_function_info *info, char *text, size_t size)
   }
 }
 
-/// Finds the first feature of the variant that the device lacks, or null if the device can run the variant.
+/// Sets `lacking` to the first feature of the variant that the device lacks, or to null if the device runs the variant.
 static attn_status find_lacking(const attn_function_info *info, const attn_variant_info *variant,
                                 int device_id, const char **lacking, size_t *length) {
   if (variant->device_type == kDLCPU) {

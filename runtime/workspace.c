@@ -17,7 +17,7 @@ attn_status attnrt_size_workspace(const attn_function *function, const int64_t *
   bool fits = (uint64_t)bytes[0] <= most && (uint64_t)bytes[1] <= most;
   if (fits) {
     size->per_call = attnrt_round_up(bytes[0]);
-    // The tasks of a GPU have only the shared memory of their multiprocessor.
+    // Tasks on a GPU need no workspace of their own: their temporaries are in registers and shared memory.
     size->per_worker = on_gpu ? 0 : attnrt_round_up(bytes[1]) + (int64_t)sizeof(attn_tile_counts);
     fits = !__builtin_mul_overflow(workers, size->per_worker, &all_workers) &&
            !__builtin_add_overflow(size->per_call, all_workers, &size->total);

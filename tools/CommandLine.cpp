@@ -71,9 +71,9 @@ static const cl::Option *findNearest(llvm::StringRef name) {
   return nearest;
 }
 
-/// Finds an unknown, missing or extra word, and returns one line about it. LLVM's parser prints
-/// several lines, or suggests a wrong option. The result is empty if there is no mistake, or if
-/// there is an option such as --help, which ends the tool.
+/// Finds an unknown, missing or extra word, and returns one line about it. LLVM's parser prints several lines, or
+/// suggests a wrong option. The result is empty if there is no mistake, or if an option outside `categories`, such as
+/// --help, precedes the mistake; LLVM's parser then reads the command line.
 static std::string findMistake(llvm::ArrayRef<const char *> words,
                                llvm::ArrayRef<const cl::OptionCategory *> categories) {
   const auto &options = cl::getRegisteredOptions();
@@ -91,7 +91,7 @@ static std::string findMistake(llvm::ArrayRef<const char *> words,
     if (!option) {
       const cl::Option *nearest = findNearest(name);
       return ("expected an option, got '" + word.split('=').first + "'; " +
-              (nearest ? "did you mean '" + spell(*nearest) + "'?" : "--help lists them"))
+              (nearest ? "did you mean '" + spell(*nearest) + "'?" : "--help lists the options"))
           .str();
     }
     if (llvm::none_of(option->Categories, [&](const cl::OptionCategory *category) {
@@ -101,7 +101,7 @@ static std::string findMistake(llvm::ArrayRef<const char *> words,
     given.insert(option);
     bool takesNext = option->getValueExpectedFlag() == cl::ValueRequired && !word.contains('=');
     if (takesNext && ++i == words.size())
-      return "expected a value of " + spell(*option) + ", got none";
+      return "expected a value for " + spell(*option) + ", got none";
   }
   if (arguments.size() > positionals.size())
     return ("expected no argument after '" + arguments[positionals.size() - 1] + "', got '" +

@@ -14,7 +14,7 @@
 namespace attn {
 
 /// Writes the signature, the levels, the sizes and the report of `function`. `level` is the level at which the function
-/// runs on this CPU. If it is empty, this CPU runs no level, and the best level is described.
+/// runs here. If it is empty, no level runs here, and the best level is described.
 void describeFunction(const FunctionInfo &function, llvm::StringRef level, llvm::raw_ostream &out);
 
 } // namespace attn

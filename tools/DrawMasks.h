@@ -13,7 +13,7 @@
 
 namespace attn {
 
-/// Draws with block characters, in at most 100 columns.
+/// Draws with block characters. The rows of a picture have at most 100 columns.
 void drawText(llvm::ArrayRef<MaskTiles> masks, llvm::raw_ostream &out);
 
 /// Draws an SVG image, with one picture below the other.

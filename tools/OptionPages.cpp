@@ -3,8 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Writes a manual page and a completion for bash from the option table of the command line parser. The completion of a
-// value depends on the name of the value in the help text: values named `dir`, `file` and `f.npy` are paths, and values
-// named `level` and `levels` are ISA levels (codegen/Target.h).
+// value depends on the name of the value in the help text: `dir`, `file` and names that begin with `f.` stand for
+// paths, and `level` and `levels` stand for ISA levels (codegen/Target.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 The script runs in the folder that prepare.py made.
 
 Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s and the share of the measured peak
-of wgmma or mma.sync. If PyTorch is installed, they also print the TFLOP/s of PyTorch's attention with each of its fused
-back ends.
+of wgmma or mma.sync. If PyTorch is installed, they also print the TFLOP/s of PyTorch's attention with cuDNN and with
+its flash kernel.
 """
 import concurrent.futures
 import json
@@ -61,7 +61,7 @@ def flops(row):
 
 
 def torch_rates(row):
-    """The TFLOP/s of PyTorch's attention with each back end; empty if PyTorch is not installed."""
+    """The TFLOP/s of PyTorch's attention with cuDNN and with its flash kernel; empty if PyTorch is not installed."""
     try:
         import torch
         from torch.nn.attention import SDPBackend, sdpa_kernel

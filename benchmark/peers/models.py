@@ -1,4 +1,6 @@
-"""Whole models, with their published sizes and random weights. Each function returns a module and its inputs."""
+"""Whole models with random weights. All except llama-4-layers have published sizes. MODELS has a function for each
+model, which returns a module and its inputs.
+"""
 
 
 def hugging_face(kind, **sizes):

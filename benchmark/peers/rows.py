@@ -1,6 +1,6 @@
-"""The rows of the benchmark: attentions, layers and whole models, with published sizes and random weights.
+"""The rows of the benchmark: attentions, layers and whole models, with random weights.
 
-The time of a call does not depend on the weights. All values are float32.
+The time of a call does not depend on the weights. All floating-point values are float32.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import pathlib
 import models
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-WINDOW = 64  # the largest distance of a query from the keys that it attends to
+WINDOW = 64  # the largest distance between a query and a key that it attends to
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ from runtimes import RUNTIMES
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build/release"
-ROUNDS = 3  # attn and a peer are timed this often, in turn, because the speed of a machine drifts
+ROUNDS = 3  # a peer is timed this often, and attn before and after each time, because the speed of a machine drifts
 
 
 def environment(folder, threads):

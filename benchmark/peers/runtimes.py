@@ -51,7 +51,7 @@ def run_pytorch(row, folder, threads):
 
 
 def run_torch_compile(row, folder, threads):
-    """Uses torch.compile with freezing, which packs weights at compile time, as attn does."""
+    """Uses torch.compile with freezing, which packs the weights before the calls, as attn does."""
     import torch
     import torch._inductor.config
 

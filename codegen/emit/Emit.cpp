@@ -247,7 +247,7 @@ static llvm::Error compile(llvm::Module &ir, llvm::CodeGenFileType type, Sanitiz
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  // Loops are already unrolled as far as registers allow; more unrolling only costs compile time.
+  // The loops of products are already unrolled as far as registers allow, so LLVM does not unroll loops.
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
   tuning.SLPVectorization = false;

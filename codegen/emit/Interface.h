@@ -113,7 +113,8 @@ std::optional<int64_t> packedIndex(mlir::func::FuncOp function, unsigned i);
 /// beginning of the layout of its pack function.
 mlir::FailureOr<PackedLayout> packedLayout(mlir::func::FuncOp function);
 
-/// Describes the functions that `module` declares. Its nested modules, one for each level, hold their code.
+/// Describes the functions that `module` declares. The nested modules of `module`, one for each level, hold the code of
+/// these functions.
 mlir::FailureOr<LibraryInfo> describe(mlir::ModuleOp module, llvm::StringRef libraryName);
 
 std::string writeManifest(const LibraryInfo &library);
@@ -123,7 +124,8 @@ llvm::Expected<LibraryInfo> readManifest(llvm::StringRef json);
 /// library.
 std::string writeHeader(const LibraryInfo &library);
 
-/// `name` with the characters that a C identifier cannot hold replaced by underscores.
+/// `name` as a C identifier. Underscores replace the characters that an identifier cannot hold. If `name` is empty or
+/// begins with a digit, an underscore is added in front.
 std::string toIdentifier(llvm::StringRef name);
 
 } // namespace attn

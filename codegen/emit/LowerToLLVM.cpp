@@ -41,7 +41,7 @@ void attn::addLowerToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createReadBooleans());
   manager.addPass(createStoreBF16AsI16());
-  // Clean up only once: more clean-ups before this one would not change the code that LLVM's own passes generate.
+  // Clean up only once, because LLVM's own passes clean up again.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createSeparateScratch());

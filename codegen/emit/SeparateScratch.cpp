@@ -15,9 +15,10 @@
 // The temporaries of a task are disjoint parts of one workspace (attn-plan-workspace), but all their addresses have one
 // base pointer. With variable indices, LLVM must therefore assume that they may overlap: it would neither keep a sum in
 // a register nor vectorise a loop that reads one temporary and writes another. The offset of a temporary identifies it,
-// because attn-plan-workspace uses no offset twice in a task. The pass leaves two kinds of accesses unchanged: accesses
-// to temporaries at offsets that are not constant, and accesses to elements of one byte. The GEP of such an element
-// looks like the GEP of a temporary, so its offset does not identify a temporary.
+// because attn-plan-workspace uses no offset twice in a task. The pass changes only llvm.load and llvm.store. It leaves
+// two kinds of these accesses unchanged: accesses to temporaries at offsets that are not constant, and accesses to
+// elements of one byte. The GEP of such an element looks like the GEP of a temporary, so its offset does not identify a
+// temporary.
 // Test: test/codegen/emit/separate-scratch.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- StoreBF16AsI16.cpp - hold bf16 in integers of 16 bits ---------------===//
+//===- StoreBF16AsI16.cpp - hold bf16 in 16-bit integers -------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

@@ -11,8 +11,8 @@
 //     %q = memref.view %shared[0] : .. to memref<1x64x72xbf16, #gpu.address_space<workgroup>>
 //     %k = memref.view %shared[9216] : ...
 //
-// Two buffers whose uses do not overlap in time may share memory, because after the last access of each op to shared
-// memory, all threads of the block wait at a barrier.
+// Two buffers whose uses do not overlap in time may share memory, because all threads of the block wait at a barrier
+// after the last access that an op makes to shared memory.
 // Test: test/codegen/gpu/assign-shared.mlir
 //
 //===----------------------------------------------------------------------===//

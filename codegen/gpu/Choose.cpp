@@ -56,8 +56,8 @@ static constexpr int64_t kColumnsOfWarpgroup = 128;
 namespace {
 /// The number of multiprocessors of a GPU, and the limits of one multiprocessor. In one cycle, a multiprocessor
 /// computes `multiplies` multiply-adds of 16-bit factors, `exponentials` exponentials and `operations` other operations
-/// on f32, and reads `sharedBytes` bytes from shared memory and `copiedBytes` bytes from the L2 cache. At a time, it
-/// runs at most `threads` threads and `blocks` blocks of threads, which share `shared` bytes of memory.
+/// on f32, and reads `sharedBytes` bytes from shared memory and `copiedBytes` bytes from the L2 cache. It runs at
+/// most `threads` threads and `blocks` blocks of threads at a time. The blocks share `shared` bytes of memory.
 struct Rates {
   double multiprocessors, multiplies, exponentials, operations, sharedBytes, copiedBytes;
   int64_t threads, blocks, shared;
@@ -131,8 +131,8 @@ struct Needs {
                                               std::max(plan.getK(), shape.e))) {
     rows = rowsOfWarp(byWarpgroups, plan.getQ());
     threads = plan.getQ() / rows * kWarp;
-    // Accumulators take registers, and so do scores, which become probabilities. A probability of f32 is split into
-    // three numbers (MatrixMultiply.cpp).
+    // Accumulators take registers, and so do scores, which become probabilities. A probability of f32 takes three
+    // registers (struct Split in MatrixMultiply.cpp).
     bool isF32 = shape.element.isF32();
     int64_t scores = plan.getK() * (isF32 ? 3 : 1), others = kOtherRegisters;
     if (isF32)

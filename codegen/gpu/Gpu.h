@@ -14,7 +14,7 @@ namespace attn {
 /// A level for GPUs. codegen/gpu/targets/ has one description for each such level. The entries of its code run on the
 /// CPU, and launch kernels.
 struct GpuTarget : Target {
-  /// LLVM's name of the PTX version that the code needs.
+  /// LLVM's name for the PTX version that the code needs.
   llvm::StringLiteral ptx;
   /// The fields of #attn.gpu.
   unsigned shared, registers;

@@ -37,7 +37,8 @@ public:
   /// Whether some scores can be -inf: those of hidden pairs, of keys beyond the tile, or those that a region computes.
   bool canHide() const { return !kept.empty() || !region.empty() || isPartial(); }
   bool hasMask() const { return !kept.empty(); }
-  /// Whether the probability of some pair can be 0 whatever the value contains.
+  /// Whether the mask can hide pairs, or some columns can lie beyond the last key. The values of such pairs must not
+  /// change the output, even if they are infinite or NaN.
   bool hidesPairs() const { return !kept.empty() || isPartial(); }
 
   /// Replaces products by scores, or by -inf where a pair is hidden. Each accumulator in `products` holds the products

@@ -31,8 +31,9 @@ def OrderKeys : Pass<"attn-gpu-order-keys", "::mlir::func::FuncOp"> {
 def PlaceTemporaries : Pass<"attn-gpu-place-temporaries", "::mlir::func::FuncOp"> {
   let summary = "decide which temporaries of a task lie in registers and which in shared memory";
   let description = [{
-    The states of online softmaxes, and the scratch of their steps, lie in registers; other temporaries of a task lie in
-    memory that its threads share. For the IR before and after, see the header of `codegen/gpu/PlaceTemporaries.cpp`.
+    The states of online softmaxes lie in registers, except states into which other states are merged. So do the
+    scratch buffers of steps. All other temporaries of a task lie in memory that its threads share. For the
+    IR before and after, see the header of `codegen/gpu/PlaceTemporaries.cpp`.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect"];
 }

@@ -32,9 +32,9 @@
 // For a step outside of loops, the producer copies one tile of each tensor. Attentions that read tiles of the same
 // shapes from the same tensors share buffers in shared memory.
 //
-// The pass rewrites a task if wgmma computes all its attentions, and if TMA can copy their keys and values: these must
-// be in arguments that the task does not write, at offsets that the producer can compute. StageTiles rewrites all other
-// tasks. Copies fill rows and columns outside of a tensor with zeros.
+// The pass rewrites a task if wgmma computes all its attentions, if none of them returns its probabilities, and if TMA
+// can copy the keys and values: these must be in arguments that the task does not write, at offsets that the producer
+// can compute. StageTiles rewrites all other tasks. Copies fill rows and columns outside of a tensor with zeros.
 // Test: test/codegen/gpu/produce-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -409,7 +409,7 @@ void Producing::consume(Operation *op, Group &group) {
   }
   auto loop = dyn_cast<scf::ForOp>(op);
   if (loop && findPlainStep(loop, group.keys)) {
-    if (group.overlaps) // all warpgroups must first finish their turns in that loop
+    if (group.overlaps) // all warpgroups must first finish their turns in the earlier loop
       gpu::BarrierOp::create(b);
     group.overlaps = true;
     return overlap(loop, group);

@@ -52,8 +52,9 @@ public:
   LogicalResult run();
 
 private:
-  /// Returns a view of `count` rows of the buffer of `operand`, a tile of a step in `loop`, and the number of rows of
-  /// the buffer from the first of these rows on. The rows begin where the tile begins if the loop variable is `first`.
+  /// Returns a view of `count` rows of the buffer that contains `operand`, the tile of a step in `loop`. The view
+  /// begins where the tile begins when the loop variable is `first`. Also returns how many rows the buffer has from
+  /// there on.
   std::pair<Value, Value> rowsAt(ThreadBuilder &b, Value operand, scf::ForOp loop, Value first,
                                  int64_t count);
   void copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn);

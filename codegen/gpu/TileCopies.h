@@ -15,8 +15,8 @@ namespace attn {
 inline constexpr int64_t kSwizzledColumns = 64;
 
 /// A tile in shared memory. It has `rows` rows of `columns` elements. Each row is padded with zeros to a multiple of 16
-/// elements, because matrix instructions read that many. The layout avoids bank conflicts when 16 bytes of each of 8
-/// neighbouring rows are read at once:
+/// elements, because matrix instructions read 16 elements at a time. The layout avoids bank conflicts when 16
+/// bytes of each of 8 neighbouring rows are read at once:
 /// - For mma.sync, rows lie one after the other with 16 unused bytes between them, so that their pitch is an odd number
 ///   of units of 16 bytes.
 /// - wgmma needs the layout that the PTX manual calls 128-byte swizzling: a tile is split into blocks of 64 columns,

@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// LLVM's numbers of two address spaces: the shared memory of a block of threads, and the shared memory of a cluster of
-/// blocks, which TMA expects.
+/// LLVM's numbers for two address spaces: the shared memory of a block of threads, and the shared memory of a cluster
+/// of blocks, which TMA expects.
 static constexpr unsigned kSharedOfBlock = 3, kSharedOfCluster = 7;
 
 static SharedTile makeTile(Value operand, int64_t rows) {

@@ -4,9 +4,10 @@
 //
 //   decoder [COUNT]
 //
-// Generates COUNT tokens (default: 32) with the decoding step of a small Llama: a call takes a token, adds its key and
-// value to the caches, and computes the scores of the next token. Then the program computes the scores of all tokens in
-// one call of the same model without caches, and prints the largest difference from the scores of the steps.
+// Generates COUNT tokens (default: 32; at most 40, because the caches hold 40) with the decoding step of a small Llama:
+// a call takes a token, adds its key and value to the caches, and computes the scores of the next token. Then the
+// program computes the scores of all tokens in one call of the same model without caches, and prints the largest
+// difference from the scores of the steps.
 //
 //===----------------------------------------------------------------------===//
 

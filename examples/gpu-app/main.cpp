@@ -96,7 +96,7 @@ static void run(Tensor x, const Tensor &expected, const std::string &path) {
   call.size = sizeof call;
   call.stream = stream;
   rt::check(attn_call(layer.get(), weights.get(), inputs, 1, outputs, 1, &call));
-  check(cuStreamSynchronize(stream)); // attn_call returns before the kernels have finished
+  check(cuStreamSynchronize(stream)); // attn_call may return before the kernels have finished
   check(cuMemcpyDtoH(out.data.data(), addressOf(output), out.data.size() * sizeof(float)));
   std::printf("%s on a GPU with code for %s: largest error %.1e\n",
               path.substr(path.rfind('/') + 1).c_str(), attn_function_level(layer.get()),

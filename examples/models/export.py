@@ -2,8 +2,8 @@
 
     python export.py FOLDER
 
-writes FOLDER/NAME.pt2 for each model below. To check the compiled code, it also writes an input, NAME.x.npy, and the
-output in float64, NAME.out.npy. docs/models.md says what each model shows. Needs torch, transformers, timm and numpy.
+writes FOLDER/NAME.pt2 for each model below and, except for llama-step, an input, NAME.x.npy, and NAME.out.npy, the
+output computed in float64. docs/models.md says what each model shows. Needs torch, transformers, timm and numpy.
 """
 import re
 import sys

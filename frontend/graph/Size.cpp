@@ -147,7 +147,8 @@ Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const
   return rebuild([](StringRef name) { return symbol(name); }, combine).value_or(*this);
 }
 
-/// Returns a / b, or none if the quotient is not a polynomial.
+/// Returns a / b, or none if the quotient is not a polynomial, on overflow, or if the leading coefficient of `b` is
+/// negative.
 static std::optional<Size> divideExactly(Size a, const Size &b);
 
 /// Returns the greatest common factor of the terms of all `sizes`, which is a product of a number and symbols.
@@ -476,7 +477,7 @@ static std::optional<Size> parseSympy(StringRef text, size_t depth) {
   StringRef first = arguments->front();
   if (function == "Integer" && !first.getAsInteger(10, integer))
     return Size(integer);
-  // Ignore the assumptions after the name (positive=True, ...): they are the same for all sizes.
+  // Ignore the assumptions after the name (positive=True, ...), because every symbol is treated as a size.
   if (function == "Symbol" && first.size() > 2 && first.consume_front("'") &&
       first.consume_back("'"))
     return Size::symbol(first);

@@ -17,7 +17,7 @@ namespace attn::pt2 {
 /// One overload of an aten op.
 struct AtenOp {
   std::function<mlir::LogicalResult(Call &)> import;
-  /// The rejected uses of the op, for docs/ops.md; empty if attn accepts all uses.
+  /// The rejected uses of the op that docs/ops.md lists; may be empty.
   std::string limits;
   /// The importer for complex arguments or results; null if these are rejected.
   std::function<mlir::LogicalResult(Call &)> importComplex = nullptr;

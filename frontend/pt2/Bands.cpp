@@ -1,4 +1,4 @@
-//===- Bands.cpp - buffers that hold a band of a matrix or a number --------===//
+//===- Bands.cpp - buffers that hold a number or a band of a matrix --------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //

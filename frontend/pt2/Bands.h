@@ -33,7 +33,7 @@ struct Band {
 /// lacks element (0, 0).
 std::optional<Band> findBand(const NamedTensor &values);
 
-/// The only element of `values`, as a band without bounds; none if there are several.
+/// The only element of `values`, as a band without bounds; none unless there is exactly one.
 std::optional<Band> findNumber(const NamedTensor &values);
 
 /// A tensor of `sizes` with the elements of `band`.

@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace attn::pt2;
 using Kind = Argument::Kind;
 
-/// Arguments that attn ignores, because they do not change the values of a graph: they say where a tensor is in memory,
-/// or make an op faster.
+/// Arguments that attn ignores, because they do not change the values of a graph: they say how a tensor is
+/// stored or copied, or make an op faster.
 static constexpr StringLiteral kWithoutMeaning[] = {"device",        "layout",       "pin_memory",
                                                     "memory_format", "cudnn_enable", "non_blocking",
                                                     "copy",          "cudnn_enabled"};
@@ -558,7 +558,7 @@ bool Values::requireAtMost(const Size &a, const Size &b) {
   std::optional<Size> rest = subtract(b, a);
   if (!rest)
     return false;
-  // If `rest` is factor * symbol + constant, narrow the range of the symbol.
+  // If `rest` is symbol + constant or constant - n * symbol, narrow the range of the symbol. Otherwise add a condition.
   const auto &[factors, factor] = *rest->terms().rbegin();
   std::optional<Size> others = subtract(*rest, Size::product(factors, factor));
   std::optional<int64_t> constant = others ? others->constant() : std::nullopt;

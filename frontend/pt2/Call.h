@@ -200,8 +200,8 @@ public:
   llvm::StringRef target() const { return node.target; }
 
   /// Reports an error if the importer of the op did not read an argument, because attn then does not support this
-  /// argument. Also reports an error if the number of results is wrong, or if a result should be complex and is real,
-  /// or the reverse.
+  /// argument. Arguments that are None or that cannot change a value are exempt. Also reports an error if the number of
+  /// results is wrong, or if a result should be complex and is real, or the reverse.
   mlir::LogicalResult finish();
 
 private:

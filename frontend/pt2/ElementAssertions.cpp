@@ -8,8 +8,8 @@
 //   le = operator.le(item, 13)
 //   aten._assert_scalar(le, "...")
 // Kernels cannot stop in the middle of a call, so they cannot check the assertion. The last three nodes are removed,
-// with a remark. An `item` that another node reads stays, and the import of that node fails. Assertions on sizes stay
-// too: torch writes them as guards, which the runtime checks.
+// with a remark. An `item` that another node reads stays, and the import fails. Assertions on sizes are not affected:
+// torch writes them as guards, which the runtime checks.
 // Test: test/frontend/pt2/assertions.test
 //
 //===----------------------------------------------------------------------===//

@@ -53,7 +53,8 @@ struct FunctionArgument {
   const TensorMeta *meta;
 };
 
-/// A buffer whose values are a band (see Bands.h), and the tensor of these values, which a formula computes.
+/// A buffer or constant whose values are a band (see Bands.h), and the tensor of these values, which a formula
+/// computes.
 struct KnownBuffer {
   FunctionArgument buffer;
   Band band;
@@ -201,7 +202,7 @@ llvm::Error Importer::readSizes() {
 }
 
 /// Moves the buffers and constants that hold a band of a matrix, and the constants that hold one number, from
-/// `arguments` to `bands`. Leaves those to which the graph writes.
+/// `arguments` to `bands`. Those to which the graph writes stay in `arguments`.
 llvm::Error Importer::readBands() {
   llvm::StringSet<> written;
   for (const OutputSpec &spec : program.outputs)

@@ -12,8 +12,9 @@
 namespace attn::pt2 {
 
 /// Keeps the elements of `index` below `size` in two cases. If the elements are positions in a dimension, such as
-/// torch.arange(S), requires sizes of a call that keep the positions below `size`. If `index` is a function argument
-/// plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index` in [0, size).
+/// torch.arange(S), requires sizes of a call that keep the positions below `size`. If `size` is constant and `index` is
+/// a function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index`
+/// in [0, size).
 mlir::LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size);
 
 } // namespace attn::pt2

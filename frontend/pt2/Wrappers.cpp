@@ -5,8 +5,9 @@
 // The body of a torch.no_grad() block is a separate graph, which is an argument of a node:
 //   add, mul = wrap_with_set_grad_enabled(False, graph(a, b) { sub = a - b; neg = -sub; return neg, a }, x, y)
 //   exp = aten.exp(add)
-// The nodes of the body replace that node. Values of the body get new names. An argument or result of the body gets the
-// name that it has outside the body, so that views and in-place writes are visible on both sides:
+// The nodes of the body replace that node. Values of the body get new names. An argument of the body is replaced by the
+// value that the node passes, and a result of the node by the value that the body returns, so that views and in-place
+// writes are visible on both sides:
 //   no_grad.sub = x - y
 //   no_grad.neg = -no_grad.sub
 //   exp = aten.exp(no_grad.neg)                     # and x replaces mul

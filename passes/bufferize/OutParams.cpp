@@ -86,7 +86,8 @@ static tensor::EmptyOp rootOf(Value value) {
   return nullptr;
 }
 
-/// Expands `buffer` to the shape of the source of `collapse`. Returns null if that shape is ambiguous.
+/// Expands `buffer` to the shape of the source of `collapse`. Returns null if `collapse` merges a dynamic dimension
+/// with others.
 static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, Value buffer) {
   RankedTensorType source = collapse.getSrcType();
   SmallVector<OpFoldResult> shape;

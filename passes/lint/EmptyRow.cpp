@@ -7,9 +7,9 @@
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {empty_row = nan}
 //
 // For a query whose keys are all hidden, a softmax that the graph computes op by op gives NaN. The rule does not warn
-// if every query is proved to keep a key, if there is no key at all, or if an empty row gives 0. It considers neither
-// finite fills nor pairs that the score region hides. The rule assumes that a part of a mask which depends on weights
-// alone, such as a stored triangular mask, keeps a key for every query.
+// if every query is proved to keep a key, if there is no key at all, if there is a sink, or if an empty row gives 0. It
+// considers neither finite fills nor pairs that the score region hides. The rule assumes that a part of a mask which
+// depends on weights alone, such as a stored triangular mask, keeps a key for every query.
 // Test: test/passes/lint/empty-row.mlir
 //
 //===----------------------------------------------------------------------===//

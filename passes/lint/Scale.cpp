@@ -6,10 +6,10 @@
 //   attn.attention ins(%q, %k, %v) {scale = 5.656854 : f32}     // warning: sqrt(32), not 1/sqrt(32)
 //   attn.attention ins(%q, %k, %v) {scale = 0.102062 : f32}     // warning: 1/sqrt(96), the width of 3 heads
 //
-// The rule warns about these scales only, because any other scale may be intended. The width of the model is the size
-// that the projection of the query or key sums over, or the head size times the number of heads. The rule does not warn
-// about scores multiplied by a root if the query or the key is normalised, because scores of normalised vectors are
-// small.
+// The rule warns only if the scale is the root of the head size, the root of the width of the model, or 1 over the root
+// of the width, because any other scale may be intended. The width of the model is the size that the projection of the
+// query or key sums over, or the head size times the number of heads. The rule does not warn about scores multiplied by
+// a root if the query or the key is normalised, because scores of normalised vectors are small.
 // Test: test/passes/lint/scale.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -10,7 +10,8 @@
 //
 // The runtime then refuses lengths that are negative or greater than the number of keys. The pass runs before
 // attn-clone-targets, which separates the signature from the code. The pass adds no bound if the lengths are computed,
-// if the argument already has a bound, or if the number of keys is not a size of an argument.
+// if the argument already has a bound, or if the number of keys is neither static nor the size of a dimension of an
+// argument.
 // Test: test/passes/plan/bound-lengths.mlir
 //
 //===----------------------------------------------------------------------===//

@@ -17,8 +17,8 @@ namespace attn {
 /// there is none.
 mlir::linalg::LinalgOp findProjection(mlir::Value value);
 
-/// Returns the number of heads of keys that one product computes, if such products for all heads compute, or can
-/// compute, query, key and value; otherwise returns 1.
+/// If products for all heads compute, or can compute, the query, the key and the value, returns the number of heads of
+/// keys that one product computes; otherwise returns 1.
 int64_t countJoinedHeads(AttentionOp op);
 
 } // namespace attn

@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// The largest number of instructions of a formula. It takes longer to compute a longer formula for each pair than to
-/// read its result from memory.
+/// The largest number of instructions of a formula. The result of a longer formula is read from memory, which is
+/// assumed to be faster than computing it for each pair.
 static constexpr unsigned kMaxInstructions = 256;
 
 /// Whether `coordinate` is a coordinate of the region, such a coordinate plus a constant, or a constant.

@@ -18,7 +18,8 @@ namespace attn {
 /// elementwise op computes.
 class Element {
 public:
-  /// The element of `access.tensor` at `access.map`. Looks through reshapes that add or drop unit dimensions.
+  /// The element of `access.tensor` at `access.map`. Looks through reshapes that add or drop unit dimensions, and
+  /// through slices of tensors that scalar ops compute.
   static Element at(Access access);
 
   /// The element of `tensor` whose index in each dimension i is coordinate i.

@@ -21,8 +21,8 @@
 // other parts keep. A lower bound of the keys without an upper bound stays as well.
 //
 // A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
-// lowest float becomes a mask if every row is proved to keep a pair: beside the score of this pair, the filled scores
-// get probability 0.
+// lowest float becomes a mask if every row is proved to keep a pair, and if the other scores are computed from the
+// product and constants alone: beside the score of a kept pair, the filled scores then get probability 0.
 // Canonicalization drops a region that only yields its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
@@ -281,7 +281,7 @@ bool ConditionReader::isSmall(Value capture) {
 }
 
 /// `value` as an expression of the coordinates. Coordinates are less than sizes of dimensions, so sums of at most
-/// `kMaxTerms` terms, with constants of at most `kLargest`, are far too small to wrap around in 32 bits.
+/// `kMaxTerms` terms, with constants of at most `kLargest`, are too small to wrap around in 32 bits.
 std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
   constexpr int64_t kLargest = 1 << 26;
   constexpr unsigned kMaxTerms = 16;

@@ -1,4 +1,4 @@
-//===- FillInits.cpp - sums start from a linalg.fill -----------------------===//
+//===- FillInits.cpp - reductions start from a linalg.fill -----------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -10,7 +10,7 @@
 //   %s = linalg.contract ... outs(%z : tensor<8x16xf32>)
 //
 // A linalg.generic that yields a scalar becomes a linalg.fill in the same way. Later passes then need to match only
-// this form of a sum that starts from equal elements.
+// this form of a reduction that starts from equal elements.
 // Test: test/passes/raise/fill-inits.mlir
 //
 //===----------------------------------------------------------------------===//

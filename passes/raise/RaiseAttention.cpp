@@ -21,7 +21,8 @@
 // probabilities a slice drops, is a sink.
 //
 // A graph that is not proved to have this form stays unchanged, and so does a graph with element types for which
-// attention is not compiled (isAttentionElement). A remark at the softmax gives the reason.
+// attention is not compiled (isAttentionElement). A remark at the softmax gives the reason, unless the probabilities
+// reach neither a product nor a result of the function.
 // Test: test/passes/raise/raise-attention.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -431,9 +432,9 @@ LogicalResult Raiser::moveValueProduct() {
 }
 
 /// Finds the product of query and key that `element` of the scores is computed from. If there are several products,
-/// counts the coordinates with which each operand varies, and takes the product whose smaller count is greatest. In a
-/// projection of a tensor of pairs, this count is small, because one operand varies with all coordinates and the other
-/// operand with few. The remaining products are computed in memory and captured.
+/// counts the coordinates with which each operand varies, and takes the product whose smaller count is greatest. For a
+/// projection of a tensor of pairs, the smaller count is low, because one operand varies with all coordinates and the
+/// other operand with few. The remaining products are computed in memory and captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)

@@ -5,7 +5,7 @@
 //   attn.attention ins(%q, %k, %v : 1x1x48x64, 1x1x?x64, 1x1x?x64) outs(%e) at(%b, %h, %i, 0) mask(M)
 //       plan(<..., q = 48, k = 128>)
 // becomes
-//   %qp = attn.pack scale(0.18) ins(%q2)                      queries in lanes: (d, q)
+//   %qp = attn.pack scale(0.125) ins(%q2)                     queries in lanes: (d, q)
 //   %m, %l, %a = attn.online_init                             then, with a sink, max = sink and sum = 1
 //   %lo, %full_lo, %full_hi, %hi = attn.key_range batch(%b, %h) rows(%i, 48) keys(%n) step 128 mask(M)
 //   scf.for %j = %lo to %full_lo step 128      { attn.online_step ... mask(M) }   some pairs kept
@@ -17,7 +17,8 @@
 // With a packed dense mask, one loop from %lo, rounded down to a whole word, tests each tile and counts it:
 //   %begin, %end, %all = attn.test_mask %words
 // If no word has a kept pair, the tile is skipped. If the packed mask keeps every pair, the step does not test the
-// packed mask. Otherwise the step has the keys of the words [%begin, %end) and the whole mask.
+// packed mask. Otherwise the step has the whole mask and the keys of the words [%begin, %end) or, with `in_place`, all
+// keys of the tile.
 //
 // A scale of magnitude below 1 is split into a power of two and a factor from 1 to 2. The packed queries are multiplied
 // by the power, which has no rounding error unless a scaled query is a denormal number; the exponential applies the

@@ -15,7 +15,7 @@ endif()
 # attn::runtime or attn::runtime_static.
 #
 #   TARGETS  ISA levels such as x86-64-v3; default: all levels of the processor that the project is built for
-# EMIT the kind of file that `name` links: o (default), a or so; and s, ll or mlir, for files to read
+#   EMIT     the kind of file that `name` links: o (default), a or so; and s, ll or mlir, for files to read
 #   OPTIONS  more options of attnc, such as --require-fused
 #
 # $<TARGET_FILE:name> is the compiled file. Properties of `name` hold the paths of the files beside it: ATTN_HEADER,
@@ -33,6 +33,11 @@ function(attn_add_library name model)
     set(arg_TARGETS all:${CMAKE_SYSTEM_PROCESSOR})
   endif()
   list(JOIN arg_TARGETS "," targets)
+  set(unknown ${arg_EMIT})
+  list(FILTER unknown EXCLUDE REGEX "^(o|a|so|s|ll|mlir)$")
+  if(unknown)
+    message(FATAL_ERROR "attn_add_library(${name}): expected o, a, so, s, ll or mlir in EMIT, got '${unknown}'")
+  endif()
   set(linked ${arg_EMIT})
   list(FILTER linked INCLUDE REGEX "^(o|a|so)$")
   if(NOT linked)

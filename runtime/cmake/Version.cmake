@@ -1,2 +1,3 @@
-# The version of attn. All CMake projects in this repository include this file, and both pyproject.toml files read it.
+# The version of attn. The CMake projects of the compiler, the runtime and attn-call include this file, and both
+# pyproject.toml files read it.
 set(attn_version 0.2.0)

@@ -34,7 +34,7 @@ func.func @invalid(%ms: tensor<2x6xf64>, %as: tensor<2x4x6xf32>, %m: tensor<6xf3
 
 // G2: the scale is positive.
 func.func @invalid(%ms: tensor<2x6xf32>, %as: tensor<2x4x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>) {
-  // expected-error @+1 {{expected a scale that is positive and at most 2^126, got -1.000000e+00 : f32}}
+  // expected-error @+1 {{expected a scale of 2^-126 to 2^126, got -1.000000e+00 : f32}}
   %r:3 = attn.online_merge ins(%ms, %ms, %as : tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x4x6xf32>)
       outs(%m, %m, %a : tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) {scale = -1.0 : f32} -> tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
   return
@@ -44,7 +44,7 @@ func.func @invalid(%ms: tensor<2x6xf32>, %as: tensor<2x4x6xf32>, %m: tensor<6xf3
 
 // G2: the product of the scale and log2(e) is finite.
 func.func @invalid(%ms: tensor<2x6xf32>, %as: tensor<2x4x6xf32>, %m: tensor<6xf32>, %a: tensor<4x6xf32>) {
-  // expected-error @+1 {{expected a scale that is positive and at most 2^126, got 3.000000e+38 : f32}}
+  // expected-error @+1 {{expected a scale of 2^-126 to 2^126, got 3.000000e+38 : f32}}
   %r:3 = attn.online_merge ins(%ms, %ms, %as : tensor<2x6xf32>, tensor<2x6xf32>, tensor<2x4x6xf32>)
       outs(%m, %m, %a : tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>) {scale = 3.0e+38 : f32} -> tensor<6xf32>, tensor<6xf32>, tensor<4x6xf32>
   return

@@ -9,7 +9,7 @@ func.func @parallel_for(%n: index, %x: memref<4xf32>, %s: f32) {
   attn.parallel_for @task(%x, %s) count(%n) : memref<4xf32>, f32
   // CHECK: attn.parallel_for @nothing() count(%[[N]])
   attn.parallel_for @nothing() count(%n)
-  // The argument attn.scratch has no operand: the runtime passes the workspace of the worker.
+  // The argument with attn.scratch has no operand: the runtime passes the workspace of the worker.
   // CHECK: attn.parallel_for @scratch(%[[S]]) count(%[[N]]) : f32
   attn.parallel_for @scratch(%s) count(%n) : f32
   return

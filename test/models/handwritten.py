@@ -22,7 +22,8 @@ def merge(x):
 
 
 class Projections(nn.Module):
-    """The base of most classes: three linear layers before attention, one after it. Subclasses compute the weights."""
+    """The base of most classes: three linear layers before attention, one after it. Subclasses compute the attention
+    weights."""
 
     def __init__(self, dim=32, heads=4):
         super().__init__()
@@ -630,7 +631,7 @@ class TalkingHeads(Projections):
 
 
 class ManualSoftmax(Projections):
-    """The softmax is exp / sum, with or without a subtraction of the largest score."""
+    """The softmax is exp / sum, with or without subtracting the largest score."""
 
     def __init__(self, dim=32, heads=4, shifted=True):
         super().__init__(dim, heads)

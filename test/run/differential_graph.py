@@ -6,9 +6,9 @@
     graph.save("draw.pt2")
     graph.evaluate({"x": array}, {"B": 2})
 
-A size is a number, a symbol or a polynomial over symbols. A tensor has the methods of a torch tensor. If several ops
-compute the same result, the method has the name of the op as an argument. References are computed in float64; values
-beyond the range of float32 become infinite.
+A size is a number, a symbol or a polynomial over symbols. A tensor has methods like those of a torch tensor. If several
+ops compute the same result, the method takes the name of the op as an argument. References are computed in float64;
+values beyond the range of float32 become infinite.
 """
 import math
 import pathlib

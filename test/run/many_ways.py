@@ -1,6 +1,6 @@
 """many_ways.py FOLDER: checks that graphs with 2^48 paths from the last op to the first compile within 20 seconds.
 
-There are so many paths because each of the 48 ops has the result of the previous op as both operands.
+There are so many paths because each of 48 steps reads the result of the previous step twice.
 """
 
 import os

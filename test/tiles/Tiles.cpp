@@ -48,7 +48,7 @@ thread_local State state;
   abort();
 }
 
-/// An instruction with a VEX prefix of three bytes, and the registers of the thread that executes it.
+/// An instruction with a three-byte VEX prefix, and the registers of the thread that executes it.
 class Instruction {
 public:
   Instruction(const uint8_t *code, gregset_t &registers) : code(code), registers(registers) {}

@@ -1,8 +1,8 @@
 """tiles.py FOLDER: checks products and attentions of bf16 at level x86-64-amx against a reference in float64.
 
-attn-run-tiles emulates the AMX instructions on every CPU that has the other features of the level. A tile register has
-16 rows and 16 columns of sums, and an instruction adds 32 products to each sum. The sizes of matrices leave tails of
-rows, columns and products, or do not fill one tile.
+On a CPU that has the other features of the level but lacks AMX, attn-run-tiles emulates the AMX instructions. A tile
+register has 16 rows and 16 columns of sums, and an instruction adds 32 products to each sum. The sizes of matrices
+leave tails of rows, columns and products, or do not fill one tile.
 """
 import itertools
 import pathlib

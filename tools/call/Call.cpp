@@ -361,8 +361,8 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
 }
 
 /// Calls three times and compares the results. If a call reads uninitialized memory or changes its weights, a later
-/// call usually gives different results. A call faults if it writes to an input that is not in-out. The last call also
-/// faults if it writes to its weights, which are mapped read-only.
+/// call usually gives different results. On a CPU, a call faults if it writes to an input that is not in-out. The last
+/// call also faults if it writes to its weights, which are mapped read-only.
 Failure Call::callThrice(attn_call_options callOptions) {
   rt::Weights mapped;
   if (Failure failure = mapWeights(mapped))
@@ -496,8 +496,8 @@ struct Difference {
 };
 } // namespace
 
-/// Fails if the shapes differ, or if an element is finite in only one array. In error messages, `name`
-/// is the name of `got`, and `source` says where `expected` comes from.
+/// Fails if the shapes differ, if an element is NaN in only one array, or if an expected infinity is missing. In error
+/// messages, `name` is the name of `got`, and `source` says where `expected` comes from.
 static Failure compare(const Array &got, const std::string &name, const Array &expected,
                        const std::string &source, Difference &difference) {
   if (expected.shape != got.shape)

@@ -55,8 +55,8 @@ public:
   explicit Call(CallOptions options) : options(std::move(options)) {}
 
   Failure load();
-  /// Finds the level at which each function runs on this CPU. The level is empty if this CPU runs no level of the
-  /// function and the options name no level. It needs only load() before it.
+  /// Finds the level at which each function runs on the CPU, or on the GPU that the options name. The level is empty if
+  /// the device runs no level of the function and the options name no level. Needs only load() before it.
   Failure findLevels(std::vector<std::string> &levels) const;
   /// Creates the function, and finds out where its weights are.
   Failure open();
@@ -101,7 +101,7 @@ private:
   struct OnGpu;
   /// Copies the inputs to the GPU, and fills outputs and workspace with `pattern`.
   Failure placeOnGpu(OnGpu &call, char pattern);
-  /// Calls the function on the GPU, checks that the call did not change its inputs, and copies the outputs back.
+  /// Calls the function on the GPU, checks that only in-out inputs changed, and copies the results back.
   Failure callOnGpu(char pattern, attn_call_options callOptions);
   Failure measureOnGpu(double seconds);
   Failure callThrice(attn_call_options callOptions);
@@ -125,7 +125,7 @@ private:
 };
 
 /// Compares `got`, whose name in messages is `name`, with `expected`, which comes from `source`. Fails if the error is
-/// larger than `tolerance` times the largest value, or if an element is finite in only one array. Prints a line if
+/// larger than `tolerance` times the largest value, or if the infinities or NaN of the arrays differ. Prints a line if
 /// `prints`.
 Failure compareArrays(const Array &got, const std::string &name, const Array &expected,
                       const std::string &source, double tolerance, bool prints, double &error);

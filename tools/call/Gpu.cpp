@@ -85,7 +85,7 @@ Failure Gpu::open(int number) {
   if (!error)
     error = cu.deviceName(text, sizeof text, device);
   name = text;
-  // The driver's numbers of the attributes.
+  // The driver's numbers for the attributes.
   static constexpr int kMultiprocessorCount = 16, kCapabilityMajor = 75, kCapabilityMinor = 76;
   int major = 0, minor = 0;
   if (!error)

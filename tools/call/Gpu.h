@@ -66,7 +66,7 @@ public:
   GpuKernel(const GpuKernel &) = delete;
   ~GpuKernel();
 
-  /// Loads `name` from a text of PTX.
+  /// Loads the kernel `name` from PTX.
   Failure load(const char *ptx, const char *name);
   Failure launch(unsigned blocks, unsigned threads, unsigned sharedBytes,
                  const void *argument) const;

@@ -53,8 +53,8 @@ private:
   size_t numBytes = 0;
 };
 
-/// Makes the runtime allocate all its memory, including workspaces and weights, next to a guard at
-/// the end.
+/// Makes the runtime put a guard after each block of memory that it allocates, such as a workspace or packed weights.
+/// Up to `alignment` - 1 unused bytes lie between the block and its guard.
 attn_status guardRuntimeMemory();
 
 } // namespace attn

@@ -13,7 +13,7 @@
 
 using namespace attn;
 
-/// The bytes of the UTF-8 character at `i`, or 0 if there is none.
+/// The number of bytes of the UTF-8 character at `i`, or 0 if there is no such character.
 static size_t getCharacterLength(const std::string &text, size_t i) {
   auto byte = [&](size_t j) -> unsigned { return j < text.size() ? (unsigned char)text[j] : 0; };
   unsigned lead = byte(i), second = byte(i + 1);

@@ -21,7 +21,7 @@ struct Latencies {
 
   double min() const { return ms.front(); }
   double max() const { return ms.back(); }
-  /// The time that `percent` % of the calls, or one call more, did not exceed.
+  /// A measured time that at least `percent` % of the calls did not exceed.
   double percentile(unsigned percent) const {
     return ms[std::min(ms.size() * percent / 100, ms.size() - 1)];
   }

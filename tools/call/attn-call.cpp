@@ -140,9 +140,9 @@ static Failure parse(int argc, char **argv, Options &options) {
        (found = getopt_long_only(argc, argv, "-:", table.data(), &index)) != -1;) {
     const char *word = argv[optind - 1];
     if (found == ':')
-      return refuse("expected a value of %s, got none", word);
+      return refuse("expected a value for %s, got none", word);
     if (found == '?')
-      return refuse("expected an option, got '%s'; --help lists them", word);
+      return refuse("expected an option, got '%s'; --help lists the options", word);
     if (found == 1)
       arguments.push_back(optarg);
     else if (Failure failure = kOptions[index].set(options, kOptions[index].name, optarg))
@@ -159,7 +159,7 @@ static Failure parse(int argc, char **argv, Options &options) {
   return {};
 }
 
-/// Prints the manifest of the library, and the level at which each function runs on this CPU, in order.
+/// Prints the manifest of the library, and the level at which each function runs here, in order.
 static Failure describe(const Call &call) {
   std::vector<std::string> levels;
   if (Failure failure = call.findLevels(levels))

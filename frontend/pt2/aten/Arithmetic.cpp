@@ -306,7 +306,7 @@ static std::function<LogicalResult(Call &)> modulo(bool floors) {
     if (call.failed())
       return failure();
     if (pair->dtype == DType::F64)
-      return call.error() << "expected integers or floats of 32 bits at most, got float64";
+      return call.error() << "expected integers or floats of at most 32 bits, got float64";
     if (failed(checkDivision(call, *pair)))
       return failure();
     DType as = computeType(pair->dtype);
@@ -396,7 +396,7 @@ static LogicalResult power(Call &call) {
   DType as = computeType(pair->dtype);
   const Element &exponent = pair->other;
   double number = exponent.scalar.number;
-  // A longer product in float32 would round too often, so math.powf is used, which is computed in float64.
+  // A longer product in float32 would round too often, so math.powf is used, which CPU code computes in float64.
   double longest = as == DType::F32 ? 4 : 64;
   bool isWhole = exponent.isScalar && number == std::floor(number) && std::abs(number) <= longest;
   if (!isFloat(as) && !(isWhole && number >= 0))

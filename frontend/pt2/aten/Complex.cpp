@@ -101,7 +101,8 @@ static std::function<LogicalResult(Call &)> part(bool isImaginary) {
   };
 }
 
-/// The conjugate, a view: torch only marks the imaginary part as negated.
+/// The conjugate, as a view: conj only marks the imaginary part as negated. conj_physical copies in torch, but is
+/// imported in the same way.
 static LogicalResult conjugate(Call &call) {
   FailureOr<Parts> x = readComplex(call);
   if (failed(x))

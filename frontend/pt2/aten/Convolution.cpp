@@ -33,7 +33,7 @@ SmallVector<int64_t> attn::pt2::perDim(Call &call, StringRef name, int64_t count
     call.error() << "expected " << count << " numbers in '" << name << "', got " << numbers.size();
   for (int64_t number : numbers)
     if (number < 0 || number > kMaxDim)
-      call.error() << "expected numbers of 0 to " << kMaxDim << " in '" << name << "', got "
+      call.error() << "expected numbers from 0 to " << kMaxDim << " in '" << name << "', got "
                    << number;
   return numbers;
 }

@@ -106,7 +106,7 @@ static LogicalResult scalarTensor(Call &call) {
 /// start + i * step. If the number of elements depends on sizes, it must provably be the number in the file.
 static LogicalResult arange(Call &call) {
   bool hasFloat = false;
-  // Reads a number or a size. If a size is unknown, the returned number is not used.
+  // Reads a number or a size. If a size is unknown, the returned number has no meaning.
   auto read = [&](StringRef name, int64_t otherwise, Size &size) -> double {
     size = otherwise;
     if (!call.has(name))

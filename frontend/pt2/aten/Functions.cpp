@@ -180,7 +180,7 @@ static LogicalResult prelu(Call &call) {
   bool isKernel = call.target().contains("_prelu_kernel");
   if (!isFloat(x.dtype) || weight.dtype != x.dtype ||
       !(isKernel ? broadcast && *broadcast == x.sizes : isOne || ofChannels))
-    return call.error() << "expected floats and a weight of each channel, got " << str(x.dtype)
+    return call.error() << "expected floats and a weight for each channel, got " << str(x.dtype)
                         << str(x.sizes) << " and " << str(weight.dtype) << str(weight.sizes);
   TensorBuilder &b = call.b;
   DType as = computeType(x.dtype);

@@ -5,11 +5,13 @@
 // Indices are data, so they may have any value. There are three cases (IndexBounds.h):
 //  * The indices are positions in a dimension, such as the indices into a table of position embeddings. Then the sizes
 //    of a call must keep the positions in bounds.
-//  * The indices are an argument of the user, or such an argument plus constants and positions. Then the argument gets
-//    a bound, which the runtime checks before a call writes to memory.
-//  * Any other index, such as an element of a slice of an argument, is clamped to the nearest valid index.
+//  * The dimension has a constant size, and the indices are an argument of the user, or such an argument plus constants
+//    and positions. Then the argument gets a bound, which the runtime checks before a call writes to memory.
+//  * Any other index, such as an element of a slice of an argument, is clamped to the nearest valid index. index.Tensor
+//    clamps all indices, after it counts negative ones from the end.
 //
-// A write by index becomes loops with tensor.insert_slice, so that a tensor without other readers is written in place.
+// A write by integer indices becomes loops with tensor.insert_slice, so that a tensor without other readers is written
+// in place.
 //
 //===----------------------------------------------------------------------===//
 

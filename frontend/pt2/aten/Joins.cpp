@@ -289,7 +289,7 @@ static LogicalResult pad(Call &call) {
     return padWithElements(call, x, widths, mode);
   if (mode != "constant" || !fitsRank || !value.fits(x.dtype))
     return call.error()
-           << "expected two widths of each of the last dimensions, filled with a number "
+           << "expected two widths for each of the last dimensions, filled with a number "
               "that "
            << str(x.dtype) << " can hold, got " << str(widths) << ", mode '" << mode << "'";
   Value fill = value.in(call.b, x.dtype);
@@ -334,7 +334,7 @@ static LogicalResult pad(Call &call) {
   return call.result(total == x.sizes ? x : call.b.surround(x, fill, offsets, total));
 }
 
-/// The difference of each element and the element before it.
+/// The difference between each element and the element before it.
 static LogicalResult diff(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), -1), times = call.constant("n", 1);

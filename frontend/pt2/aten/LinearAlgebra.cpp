@@ -390,8 +390,8 @@ static FailureOr<Lettered> contractLetters(Call &call, Lettered a, Lettered b, S
   return Lettered{product, letters};
 }
 
-/// The equation has letters for each operand and the result, as in "bhqd,bhkd->bhqk"; "..." stands for leading
-/// dimensions.
+/// The equation has letters for each operand and the result, as in "bhqd,bhkd->bhqk"; "..." stands for all
+/// dimensions without a letter.
 static LogicalResult einsum(Call &call) {
   std::string equation = call.string("equation");
   SmallVector<Tensor> tensors = call.tensors("tensors");

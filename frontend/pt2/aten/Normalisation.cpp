@@ -242,7 +242,7 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
   };
 }
 
-/// The mean and the variance of each channel of (n, channels, ...). Fails if a channel has more than 2^63 elements.
+/// The mean and the variance of each channel of (n, channels, ...). Fails if a channel has 2^63 elements or more.
 static FailureOr<std::pair<Tensor, Tensor>> statisticsOfChannels(TensorBuilder &b, const Tensor &x) {
   DType as = computeType(x.dtype);
   AffineMap channel = AffineMap::get(x.rank(), 0, b.getAffineDimExpr(1));
@@ -270,7 +270,7 @@ static FailureOr<std::pair<Tensor, Tensor>> statisticsOfChannels(TensorBuilder &
 }
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias for each channel. The mean and the variance are the running
-/// statistics of the training. If there are none, they are computed from x. The native forms have additional results,
+/// statistics from training. If there are none, they are computed from x. The native forms have additional results,
 /// for gradients.
 static LogicalResult batchNorm(Call &call) {
   if (call.flag("use_input_stats"))

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// These ops compare all pairs of elements, so that neither the number of steps nor the addresses depend on data.
+// These ops compare all pairs of elements, so that the number of steps does not depend on data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,8 @@
 using namespace mlir;
 using namespace attn::pt2;
 
-/// The largest number of elements that attn sorts. The number of comparisons is the square of the number of elements.
+/// The largest number of elements that attn sorts. The number of comparisons grows with the square of the number of
+/// elements.
 static constexpr int64_t kMaxSorted = 4096;
 
 /// The type for comparisons. Integers are compared as int64, which can hold the values of the unsigned types too.

@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Imports select, slice, split, unbind, diagonal and similar ops. As in Views.cpp, each view has a function that writes
-// the elements of the view to its base. The ops whose names end in _scatter return the result of such a write.
+// Imports select, slice, split, unbind, diagonal and similar ops. As in Views.cpp, a view has a function that writes
+// its elements to its base, unless elements of the view may share memory. The ops whose names end in _scatter return
+// the result of such a write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -252,8 +253,8 @@ static LogicalResult splitWithSizes(Call &call) {
   return call.failed() ? failure() : resultRuns(call, x, dim, runs);
 }
 
-/// Splits at the given indices, or into the given number of parts. The first parts may then have one element more than
-/// the others.
+/// Splits at the given indices, or into the given number of parts. In the second case, the first parts may have one
+/// element more than the others.
 static LogicalResult tensorSplit(Call &call) {
   Tensor x = call.tensor("self");
   int64_t dim = call.dim("dim", x.rank(), 0);

@@ -439,7 +439,7 @@ static std::function<LogicalResult(Call &)> upsample(int64_t count, Resample res
     for (int64_t dim = 2; fits && dim < rank; ++dim)
       fits = x.sizes[dim].constant().value_or(1) > 0 && meta.sizes[dim].constant().value_or(1) > 0;
     if (!fits)
-      return call.error() << "expected floats of 32 bits at most, (n, channels, spatial...) of "
+      return call.error() << "expected floats of at most 32 bits, (n, channels, spatial...) of "
                           << count << " spatial sizes, got " << str(x.dtype) << str(x.sizes)
                           << " as " << str(meta.sizes);
     Tensor result = x;

@@ -67,7 +67,7 @@ static LogicalResult powerOfFloats(Call &call) {
   if (call.failed())
     return failure();
   if (std::abs(halves) > 32 || halves != std::trunc(halves))
-    return call.error() << "expected an exponent of -16 to 16 that is a multiple of 0.5, got "
+    return call.error() << "expected an exponent from -16 to 16 that is a multiple of 0.5, got "
                         << halves / 2;
   for (int64_t i = 0; i < int64_t(std::abs(halves)) / 2; ++i)
     result = arith::MulFOp::create(b, result, base);

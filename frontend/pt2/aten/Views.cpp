@@ -3,7 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // A view shares its elements with another tensor, its base, so an in-place write to one of them is visible in both.
-// Therefore each view has a function (WriteBack) that writes the elements of the view to its base.
+// Therefore a view has a function (WriteBack) that writes the elements of the view to its base. If a view has no such
+// function, for example because its elements share memory, writes to it are rejected.
 //
 //===----------------------------------------------------------------------===//
 

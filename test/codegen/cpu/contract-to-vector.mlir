@@ -141,7 +141,7 @@ func.func @static_edges(%a: memref<17x64xf32>, %b: memref<64x37xf32>, %c: memref
   return
 }
 
-// If their number is unknown, the last rows are computed in blocks of 3 rows and then of one row, and the last columns
+// If the sizes are unknown, the last rows are computed in blocks of 3 rows and then of one row, and the last columns
 // in blocks of two vectors and then of one vector. Blocks of two vectors or one have two sums for each vector at every
 // height, so that equal rows give equal sums.
 // CHECK-LABEL: @dynamic_edges
@@ -222,7 +222,7 @@ func.func @multiples(%task: index, %a: memref<512x64xf32>, %b: memref<64x512xf32
 }
 
 // If 512 is divided into tiles of 40, only 8 is known to divide the size of the last tile: rows form whole blocks, but
-// columns need a mask. No divisor is known of a size that a loop carries.
+// columns need a mask. A size that a loop carries has no known divisor.
 // CHECK-LABEL: @not_multiples
 // CHECK:         scf.for %{{.*}} to %{{.*}} step %c40
 // CHECK-NOT:       scf.for {{.*}} step %c4 {

@@ -62,7 +62,7 @@ func.func @mixed(%a: memref<48x64xf32>, %b: memref<64x16xbf16>, %c: memref<48x16
 }
 
 // One instruction, which adds the products of a pair, replaces the loop over the pair. A pair of the scalar operand is
-// broadcast as one integer of 32 bits.
+// broadcast as one 32-bit integer.
 // CHECK-LABEL: @pairs
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c8
 // CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c2

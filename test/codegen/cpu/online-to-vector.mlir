@@ -39,8 +39,8 @@ func.func @update(%query: memref<64x48xf32>, %key: memref<128x64xf32>, %s: memre
 
 // The accumulators of the product of query and key become probabilities; one multiply-add with the offset of the query
 // gives an exponent. Scores are not stored; probabilities are stored four at a time, as soon as they are computed. Only
-// if max is -inf or large, or if the sums are too large, the loop runs again, stores the scores, and updates the tile
-// as above. The product starts from zero both times, so that it has the same bits.
+// if max is -inf or large, or if the sums turn out too large, does the loop store the scores and update the tile as
+// above. The product starts from zero in both cases, so that it has the same bits.
 // CHECK-LABEL: @fast
 // CHECK-SAME:    %[[KEYS:[^:]*]]: memref<96x64xf32>, %{{[^:]*}}: memref<64x48xf32>, %[[S:[^:]*]]: memref<96x48xf32>, %[[M:[^:]*]]: memref<48xf32>, %[[L:[^:]*]]: memref<48xf32>
 // CHECK-DAG:   %[[FACTOR:.*]] = arith.constant dense<0.180336878> : vector<16xf32>
@@ -400,7 +400,7 @@ func.func @dynamic(%m: memref<?xf32>, %l: memref<?xf32>, %a: memref<?x?xf32, str
   return
 }
 
-// Pairs are hidden before the maximum is computed. Lanes are compared with a bound in 32 bits.
+// Pairs are hidden before the maximum is computed. Lanes are compared with a 32-bit bound.
 // CHECK-LABEL: @causal
 // CHECK-DAG:   %[[LANES:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi32>
 // CHECK-DAG:   %[[HIDDEN:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>

@@ -105,7 +105,7 @@ func.func @scaled(%q: memref<48x64xf32>, %p: memref<1x64x48xf32>) {
   return
 }
 
-// Pairs of bf16 are transposed as integers of 32 bits.
+// Pairs of bf16 are transposed as 32-bit integers.
 // CHECK-LABEL: @pairs
 // CHECK:         vector.load %{{.*}}, vector<32xbf16>
 // CHECK-NEXT:    vector.bitcast %{{.*}} : vector<32xbf16> to vector<16xi32>

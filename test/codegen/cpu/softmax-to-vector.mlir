@@ -3,8 +3,8 @@
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 
 module attributes {attn.target = #v4} {
-// Three passes over each row compute the maximum, the exponentials with their sum, and the probabilities. Reductions
-// across lanes are at the ends of passes.
+// Three loops over each row compute the maximum, the exponentials with their sum, and the probabilities. Reductions
+// across lanes follow the first two loops.
 // CHECK-LABEL: @rows
 // CHECK:       scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:         scf.for %{{.*}} = %c0 to %c48 step %c16 iter_args

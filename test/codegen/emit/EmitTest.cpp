@@ -388,7 +388,8 @@ TEST_F(EmitTest, OtherLLVMIRIsRefused) {
       << message;
 }
 
-// The names are keywords of C or C++, are used by the header itself, or are equal once they are made identifiers.
+// The names are keywords of C or C++, would end a comment, begin with a digit, are used by the header itself, or are
+// equal once they are made identifiers.
 TEST_F(EmitTest, HeadersCompile) {
   FunctionInfo function{"for.ward", {}, {}, {}, {{"x.0", 0, 9}, {"x_0", 1, 2}}, {}};
   for (llvm::StringRef name :

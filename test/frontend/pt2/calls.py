@@ -237,7 +237,7 @@ class File:
 
 
 def difference(got, want, kind, ulps, near):
-    """Returns a description of what is wrong with a result, or None."""
+    """Returns a description of what is wrong with a result, or an empty string."""
     if np.dtype(kind).kind == "c":
         kind, want = {"complex64": "float32", "complex128": "float64"}[kind], passed(want)
     if got.dtype.name != kind or got.shape != want.shape:

@@ -30,10 +30,10 @@ case("expected 1099511627776 results, got 1", "split.Tensor", [VECTOR], [2**40],
 case("expected 9223372036854775807 results, got 1", "chunk.default", [EMPTY], is_list=True, self=EMPTY, chunks=MAX)
 case("expected numbers that int64 can hold, got 1.000000e+300", "arange.start_step", np.zeros(3, "int64"), start=0.0,
      end=1e300, step=1.0, dtype=DType("int64"))
-case("expected numbers of 0 to 2147483647 in 'padding', got 4611686018427387904", "conv1d.default", IMAGE, input=IMAGE,
-     weight=KERNEL, padding=[2**62])
-case("expected numbers of 0 to 2147483647 in 'dilation', got 4611686018427387904", "conv1d.default", IMAGE, input=IMAGE,
-     weight=KERNEL, dilation=[2**62])
+case("expected numbers from 0 to 2147483647 in 'padding', got 4611686018427387904", "conv1d.default", IMAGE,
+     input=IMAGE, weight=KERNEL, padding=[2**62])
+case("expected numbers from 0 to 2147483647 in 'dilation', got 4611686018427387904", "conv1d.default", IMAGE,
+     input=IMAGE, weight=KERNEL, dilation=[2**62])
 case("expected at most 16 dimensions, got 10000", "repeat.default", self=X, repeats=[1] * 10000)
 case("expected sizes that fit into 64 bits in 'torch.ops.aten.constant_pad_nd.default'", "constant_pad_nd.default", self=X,
      pad=[MIN, 0])

@@ -1,9 +1,9 @@
-"""Calls every op that .pt2 files may contain, at every ISA level of this machine, and compares the results with numpy:
+"""Calls the ops of groups at every ISA level that this machine supports, and compares the results with numpy:
 
     ops.py FOLDER GROUP...
 
-A group is a file in ops/; see calls.py. Without a group, the script fails if `attn-import --ops` lists an op that has
-no case.
+A group is a file in ops/; see calls.py. Without a group, the script calls no op, and fails if `attn-import --ops`
+lists an op that has no case.
 """
 
 import concurrent.futures

@@ -157,7 +157,7 @@ class Program:
         return Value(name)
 
     def node(self, target, like=(), /, *, symbolic=None, line=0, file="ops.py", is_list=False, **arguments):
-        """Adds a call of an op. `like` is an array of the type and sizes of the result; several results have a list.
+        """Adds a call of an op. `like` is an array of the type and sizes of the result, or a list for several results.
 
         `symbolic` holds the sizes if not all of them are numbers, or a list of such sizes for several results.
         """

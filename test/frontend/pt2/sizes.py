@@ -93,7 +93,7 @@ def equal_after_division(model):
 
 
 def equal_by_a_common_symbol(model):
-    """The guard 64*k.1*k.0 == 64*k.1*q.0 implies that k.0 equals q.0."""
+    """From the guard 64*k.1*k.0 == 64*k.1*q.0, attn concludes that k.0 equals q.0, even if k.1 is 0."""
     q, k = model.input("q", ["a", 3]), model.input("k", ["b", "c"])
     model.program.guards = ["64*L['k'].size()[1]*L['k'].size()[0] == 64*L['k'].size()[1]*L['q'].size()[0]",
                             "(64*L['k'].size()[1]*L['k'].size()[0]) % (64*L['q'].size()[0]) == 0"]

@@ -1,5 +1,5 @@
-// Packed sequences with a causal mask. Only the causal condition becomes a mask attribute, which skips tiles. The score
-// region tests for each pair whether query and key are in the same document.
+// Packed sequences with a causal mask. Only the causal condition becomes a mask attribute and lets loops skip
+// tiles. The score region tests for each pair whether query and key are in the same document.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

@@ -1,5 +1,6 @@
 // Chunked attention as in Llama 4: causal within chunks of 16 tokens. Only the causal condition becomes a mask
-// attribute, which skips tiles. The score region tests for each pair whether query and key are in the same chunk.
+// attribute and lets loops skip tiles. The score region tests for each pair whether query and key are in the
+// same chunk.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

@@ -1,5 +1,5 @@
-// Dilated sliding window: every second key of the last 16. Only the window becomes a mask attribute, which skips tiles.
-// The score region tests for each pair whether the distance is even.
+// Dilated sliding window: every second key of the last 16. Only the window becomes a mask attribute and lets loops
+// skip tiles. The score region tests for each pair whether the distance is even.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.window<left = 15, right = 0>

@@ -1,5 +1,5 @@
-// StreamingLLM: the last 16 keys and the first 4, which are sinks. Only the causal condition becomes a mask attribute,
-// which skips tiles. The score region tests for each pair whether the key is one of these.
+// StreamingLLM: the last 16 keys and the first 4, which are sinks. Only the causal condition becomes a mask attribute
+// and lets loops skip tiles. The score region tests for each pair whether the key is one of these.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
 // CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal

@@ -121,7 +121,7 @@ func.func @tasks(%a: tensor<200x8xf32> {attn.in_out = 0}) -> tensor<200x8xf32> {
 
 // -----
 
-// If another result is computed in the same memory, the result is copied to its in-out argument at the end.
+// If another result is computed in the same memory, the result is copied to its in-out argument before the return.
 // CHECK-LABEL: @computed_twice
 // CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<8xf32> {attn.in_out = 0 : i64}
 // CHECK: %[[X:.*]] = linalg.exp

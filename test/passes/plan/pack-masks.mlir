@@ -32,7 +32,8 @@ func.func @shared(%m: tensor<2x1x512x500xi1>, %x: tensor<2x4x512x64xf32>, %y: te
 #v = affine_map<(q, k, d, e) -> (k, e)>
 #m = affine_map<(q, k, d, e) -> (q, k)>
 #o = affine_map<(q, k, d, e) -> (q, e)>
-// Numbers that only the mask tests become bits. A boolean tensor and a bias that only the region reads stay unpacked.
+// A tensor of numbers that only the mask reads is packed into bits. A boolean tensor and a bias that only the region
+// reads stay unpacked.
 // CHECK-LABEL: @region(
 // CHECK-SAME: %[[C:[^ ]*]]: tensor<?x?xi1>, %[[N:[^ ]*]]: tensor<?x?xf32>, %[[BIAS:[^ ]*]]: tensor<?x?xf32>
 // CHECK: %[[W:.*]] = attn.pack_mask ins(%[[N]]

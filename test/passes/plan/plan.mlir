@@ -39,7 +39,8 @@ module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers 
     return %o : tensor<2x1x64xf32>
   }
 
-  // Only one tile of queries reads the keys. With smaller tiles of keys, prefetching of the other keys begins sooner.
+  // Only one tile of queries reads the keys, so each tile of keys except the first is prefetched while
+  // the previous one is computed. With smaller tiles of keys, this prefetching begins sooner.
   // CHECK-LABEL: @stream(
   // CHECK: attn.attention {{.*}} plan(<"per-head", q = 16, k = 64>)
   func.func @stream(%x: tensor<96x16x64xf32>, %y: tensor<96x512x64xf32>, %e: tensor<96x16x64xf32>) -> tensor<96x16x64xf32> {

@@ -55,8 +55,8 @@ module attributes {attn.compute = bf16} {
       return %o : tensor<512x64xf32>
     }
 
-    // A sum of an odd number of products does not divide into pairs. For few queries, the rounding would read keys and
-    // values once more than the attention does.
+    // A sum of an odd number of products does not divide into pairs. For few queries, most of the time is spent on
+    // reading keys and values, which the rounding would read once more.
     // CHECK-LABEL: @left_alone(
     // CHECK-NOT: attn.compute
     // CHECK-NOT: arith.truncf

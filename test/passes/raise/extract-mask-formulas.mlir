@@ -88,8 +88,8 @@ func.func @causal_of_another(%x: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   return %o : tensor<2x5x8xf32>
 }
 
-// The graph adds two computed tensors to the scores. A float mask of 0 and -inf becomes a mask; a bias, the distance of
-// query and key, is computed in the region.
+// The graph adds two computed tensors to the scores. A float mask of 0 and -inf becomes a mask; a bias, the distance
+// between query and key, is computed in the region.
 // CHECK-LABEL: @distances(
 // CHECK-NOT: linalg
 // CHECK: attn.attention
@@ -164,7 +164,7 @@ func.func @stays(%x: tensor<2x5x8xf32>, %pairs: tensor<5x5xf32>) -> tensor<2x5x8
   return %o : tensor<2x5x8xf32>
 }
 
-// Sums of 32 bits wrap in the computed lengths as they do in the graph. A mask does not become lengths if a sum that
+// 32-bit sums wrap around in the computed lengths as they do in the graph. A mask does not become lengths if a sum that
 // contains the position of the key may wrap.
 // CHECK-LABEL: @wraps(
 // CHECK-SAME: %[[POSITION:[a-z0-9]*]]: tensor<5xi32>

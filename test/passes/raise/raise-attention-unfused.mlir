@@ -27,7 +27,7 @@ func.func @softmax_over_queries(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -
   return %o : tensor<2x5x8xf32>
 }
 
-// The values are multiplied with the transposed probabilities.
+// The values are multiplied by the transposed probabilities.
 func.func @transposed_probabilities(%x: tensor<2x5x8xf32>, %oe: tensor<2x5x8xf32>) -> tensor<2x5x8xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x5xf32>
