@@ -173,9 +173,14 @@ void attn::addLintRules(OpPassManager &manager, StringRef stage) {
 }
 
 namespace {
-/// Refuses a file of a later stage: the pipelines below begin with the first stage.
+/// Refuses a file of another stage than import, because the pipelines below begin with the stage after import.
 struct VerifyImported : PassWrapper<VerifyImported, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyImported)
+
+  StringRef getArgument() const override { return "attn-verify-imported"; }
+  StringRef getDescription() const override {
+    return "Verify that the file is not one of a later stage than import";
+  }
 
   void runOnOperation() override {
     if (failed(verifyStage(getOperation(), "import", getOperation().getLoc())))
@@ -185,13 +190,14 @@ struct VerifyImported : PassWrapper<VerifyImported, OperationPass<ModuleOp>> {
 } // namespace
 
 void attn::registerStagePipelines() {
+  PassRegistration<VerifyImported>();
   struct Options : PassPipelineOptions<Options> {
     Option<std::string> schedule{*this, "schedule", llvm::cl::desc("How attentions become loops")};
   };
   for (size_t last = 0; last < getStages().size(); ++last) {
     const Stage &stage = getStages()[last];
     PassPipelineRegistration<Options>(("attn-to-" + stage.name).str(),
-                                      ("all stages to: " + stage.leaves).str(),
+                                      ("the stages up to this one; result: " + stage.leaves).str(),
                                       [last](OpPassManager &manager, const Options &options) {
                                         manager.addPass(std::make_unique<VerifyImported>());
                                         for (const Stage &step : getStages().take_front(last + 1))

@@ -28,6 +28,27 @@ static bool isIndexType(Type type) {
   return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
 }
 
+/// The greatest absolute value of a number that is added to an argument. Together with the limit of kMostRows in
+/// isInside(), it ensures that sums of 32 bits do not wrap around.
+static constexpr int64_t kMostOffset = 1 << 20;
+static constexpr int64_t kMostRows = 1 << 30;
+
+/// Returns `interval` if all its integers fit in the elements of `type`, and none otherwise.
+static std::optional<Interval> fitIn(Type type, std::optional<Interval> interval) {
+  Type element = getElementTypeOrSelf(type);
+  unsigned width = element.isIndex()     ? 64
+                   : element.isInteger() ? element.getIntOrFloatBitWidth()
+                                         : 0;
+  if (!interval || width == 0 || width > 64)
+    return std::nullopt;
+  if (interval->argument)
+    return width >= 32 && interval->least >= -kMostOffset && interval->most <= kMostOffset
+               ? interval
+               : std::nullopt;
+  return llvm::isIntN(width, interval->least) && llvm::isIntN(width, interval->most) ? interval
+                                                                                     : std::nullopt;
+}
+
 static std::optional<Interval> plus(const Interval &a, const Interval &b) {
   Interval sum = {a.argument ? a.argument : b.argument, 0, 0};
   if ((a.argument && b.argument) || llvm::AddOverflow(a.least, b.least, sum.least) ||
@@ -52,13 +73,20 @@ static std::optional<Interval> minus(const Interval &a, const Interval &b) {
   return difference;
 }
 
+/// Whether the number of each iteration of `loop` is greater than that of the previous one, compared as signed integers.
+static bool countsUp(scf::ForOp loop) {
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  return !loop.getUnsignedCmp() && step && *step >= 1;
+}
+
 std::optional<Interval> attn::intervalOf(Value value, int depth) {
   IntegerAttr constant;
   if (depth-- == 0)
     return std::nullopt;
-  if (matchPattern(value, m_Constant(&constant)))
-    return Interval{nullptr, constant.getValue().getSExtValue(),
-                    constant.getValue().getSExtValue()};
+  if (matchPattern(value, m_Constant(&constant))) {
+    std::optional<int64_t> number = constant.getValue().trySExtValue();
+    return number ? std::optional(Interval{nullptr, *number, *number}) : std::nullopt;
+  }
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *owner = argument.getOwner()->getParentOp();
     if (isa<func::FuncOp>(owner))
@@ -67,7 +95,9 @@ std::optional<Interval> attn::intervalOf(Value value, int depth) {
     if (auto loop = scf::getForInductionVarOwner(argument)) {
       std::optional<int64_t> first = getConstantIntValue(loop.getLowerBound()),
                              end = getConstantIntValue(loop.getUpperBound());
-      return first && end ? std::optional(Interval{nullptr, *first, *end - 1}) : std::nullopt;
+      return countsUp(loop) && first && end && *first < *end
+                 ? fitIn(value.getType(), Interval{nullptr, *first, *end - 1})
+                 : std::nullopt;
     }
     auto op = dyn_cast<linalg::LinalgOp>(owner);
     if (!op)
@@ -79,18 +109,21 @@ std::optional<Interval> attn::intervalOf(Value value, int depth) {
     return read && read->argument && !readsAll ? std::nullopt : read;
   }
   Operation *op = value.getDefiningOp();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) // the body must compute all elements
+    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1 &&
+                   linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0)).isPermutation()
                ? intervalOf(linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
                : std::nullopt;
   auto both = [&](auto combine) -> std::optional<Interval> {
     std::optional<Interval> a = intervalOf(op->getOperand(0), depth),
                             b = intervalOf(op->getOperand(1), depth);
-    return a && b ? combine(*a, *b) : std::nullopt;
+    return a && b ? fitIn(value.getType(), combine(*a, *b)) : std::nullopt;
   };
   return llvm::TypeSwitch<Operation *, std::optional<Interval>>(op)
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
-            arith::ExtSIOp>([&](Operation *op) { return intervalOf(op->getOperand(0), depth); })
+            arith::ExtSIOp>([&](Operation *op) {
+        return fitIn(value.getType(), intervalOf(op->getOperand(0), depth));
+      })
       .Case([&](tensor::ExtractSliceOp slice) {
         // A bound would apply to all elements of an argument, but the slice reads only some of them.
         std::optional<Interval> whole = intervalOf(slice.getSource(), depth);
@@ -109,10 +142,16 @@ std::optional<Interval> attn::intervalOf(Value value, int depth) {
 }
 
 bool attn::varies(Value index) {
-  Operation *op = index.getDefiningOp();
-  if (!op || isa<tensor::ExtractOp, linalg::IndexOp>(op))
-    return true;
-  return !isa<tensor::DimOp>(op) && llvm::any_of(op->getOperands(), varies);
+  llvm::SetVector<Value> values;
+  values.insert(index);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (!op || isa<tensor::ExtractOp, linalg::IndexOp>(op))
+      return true;
+    if (!isa<tensor::DimOp>(op))
+      values.insert_range(op->getOperands());
+  }
+  return false;
 }
 
 /// Whether `index` is the index of a loop over a dimension that has the same size as dimension `axis` of `tensor`.
@@ -122,7 +161,8 @@ static bool coversDimension(Value index, func::FuncOp function, Value tensor, in
     return false;
   if (auto loop = scf::getForInductionVarOwner(index)) {
     auto end = loop.getUpperBound().getDefiningOp<tensor::DimOp>();
-    return end && end.getConstantIndex() && getConstantIntValue(loop.getLowerBound()) == 0 &&
+    return countsUp(loop) && end && end.getConstantIndex() &&
+           getConstantIntValue(loop.getLowerBound()) == 0 &&
            symbolOf(function, end.getSource(), *end.getConstantIndex()) == size;
   }
   auto number = index.getDefiningOp<linalg::IndexOp>();
@@ -144,7 +184,7 @@ static bool isClamped(Value index, int64_t size) {
     min = max.getLhs().getDefiningOp<arith::MinSIOp>();
   else if (min)
     max = min.getLhs().getDefiningOp<arith::MaxSIOp>();
-  return min && max && !ShapedType::isDynamic(size) && getConstantIntValue(max.getRhs()) == 0 &&
+  return min && max && size >= 1 && getConstantIntValue(max.getRhs()) == 0 &&
          getConstantIntValue(min.getRhs()) == size - 1;
 }
 
@@ -160,7 +200,35 @@ static bool isInside(func::FuncOp function, Value index, Value tensor, int64_t a
     return interval->most < size;
   auto bound = function.getArgAttrOfType<IntegerAttr>(interval->argument.getArgNumber(),
                                                       AttnDialect::kBoundAttr);
-  return bound && bound.getInt() < size - interval->most;
+  return bound && size <= kMostRows && bound.getInt() < size - interval->most;
+}
+
+/// Ensures that dimension `axis` of `tensor` has at least `least` elements in every call: raises the minimum of its
+/// symbol, or fails.
+static LogicalResult requireSize(Operation *op, func::FuncOp function, Value tensor, int64_t axis,
+                                 int64_t least) {
+  int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(axis);
+  StringAttr name = ShapedType::isDynamic(size) ? symbolOf(function, tensor, axis) : nullptr;
+  if (!name && size < least)
+    return op->emitError() << "expected a tensor with at least " << least
+                           << " elements along dimension " << axis
+                           << ", because an index into it is known only at the call, got "
+                           << tensor.getType();
+  if (!name)
+    return success();
+  SmallVector<Attribute> symbols;
+  for (SymbolAttr symbol :
+       function->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr).getAsRange<SymbolAttr>()) {
+    if (symbol.getName() == name.getValue() && symbol.getMin() < least) {
+      if (symbol.getMax() < least)
+        return op->emitError() << "expected a size of " << name << " of at least " << least
+                               << ", got at most " << symbol.getMax();
+      symbol = SymbolAttr::get(op->getContext(), symbol.getName(), least, symbol.getMax());
+    }
+    symbols.push_back(symbol);
+  }
+  function->setAttr(AttnDialect::kSymbolsAttr, ArrayAttr::get(op->getContext(), symbols));
+  return success();
 }
 
 static Value clamp(OpBuilder &b, Location loc, Value index, Value last) {
@@ -168,53 +236,71 @@ static Value clamp(OpBuilder &b, Location loc, Value index, Value last) {
                                 arith::ConstantIndexOp::create(b, loc, 0));
 }
 
-void attn::clampIndices(func::FuncOp function) {
-  auto clampAll = [&](Operation *op, Value tensor, MutableOperandRange indices) {
-    OpBuilder b(op);
-    for (auto [axis, index] : llvm::enumerate(indices)) {
-      if (isInside(function, index.get(), tensor, axis))
-        continue;
-      Value size = b.createOrFold<tensor::DimOp>(op->getLoc(), tensor, axis);
-      Value one = arith::ConstantIndexOp::create(b, op->getLoc(), 1);
-      index.set(clamp(b, op->getLoc(), index.get(),
-                      b.createOrFold<arith::SubIOp>(op->getLoc(), size, one)));
-    }
-  };
-  function.walk(
-      [&](tensor::ExtractOp op) { clampAll(op, op.getTensor(), op.getIndicesMutable()); });
-  function.walk([&](tensor::InsertOp op) { clampAll(op, op.getDest(), op.getIndicesMutable()); });
-  function.walk([&](OffsetSizeAndStrideOpInterface op) {
-    // The offsets of a tensor.extract_slice that do not vary need no clamp: tieSizes() ensures that they are in bounds.
-    auto read = dyn_cast<tensor::ExtractSliceOp>(*op);
-    auto write = dyn_cast<tensor::InsertSliceOp>(*op);
-    if (!read && !write)
-      return;
-    Value tensor = read ? read.getSource() : write.getDest();
-    OpBuilder b(op);
-    Location loc = op.getLoc();
-    for (int64_t axis = 0, next = op.getOffsetSizeAndStrideStartOperandIndex();
-         axis < int64_t(op.getStaticOffsets().size()); ++axis) {
-      if (!op.isDynamicOffset(axis))
-        continue;
-      OpOperand &offset = op->getOpOperand(next++);
-      if (read && !varies(offset.get()))
-        continue;
-      // The greatest valid offset is size - 1 - (count - 1) * stride.
-      AffineExpr size, count, stride;
-      bindSymbols(op.getContext(), size, count, stride);
-      OpFoldResult last = affine::makeComposedFoldedAffineApply(
-          b, loc, size - 1 - (count - 1) * stride,
-          {tensor::getMixedSize(b, loc, tensor, axis), op.getMixedSizes()[axis],
-           op.getMixedStrides()[axis]});
-      std::optional<int64_t> most = getConstantIntValue(last);
-      std::optional<Interval> interval = intervalOf(offset.get());
-      bool isSingle = getConstantIntValue(op.getMixedSizes()[axis]) == 1;
-      if ((isSingle && coversDimension(offset.get(), function, tensor, axis)) ||
-          (most && isClamped(offset.get(), *most + 1)) ||
-          (most && interval && !interval->argument && interval->least >= 0 &&
-           interval->most <= *most))
-        continue;
-      offset.set(clamp(b, loc, offset.get(), getValueOrCreateConstantIndexOp(b, loc, last)));
-    }
+/// Clamps the `indices` of an element of `tensor`.
+static LogicalResult clampElement(Operation *op, func::FuncOp function, Value tensor,
+                                  MutableOperandRange indices) {
+  OpBuilder b(op);
+  for (auto [axis, index] : llvm::enumerate(indices)) {
+    if (isInside(function, index.get(), tensor, axis))
+      continue;
+    if (failed(requireSize(op, function, tensor, axis, /*least=*/1)))
+      return failure();
+    Value size = b.createOrFold<tensor::DimOp>(op->getLoc(), tensor, axis);
+    Value one = arith::ConstantIndexOp::create(b, op->getLoc(), 1);
+    index.set(clamp(b, op->getLoc(), index.get(),
+                    b.createOrFold<arith::SubIOp>(op->getLoc(), size, one)));
+  }
+  return success();
+}
+
+/// Clamps the offsets of a slice of `tensor`. The slice fits into the tensor (tieSizes()), and its strides are constants
+/// of at least 1.
+static void clampOffsets(OffsetSizeAndStrideOpInterface op, func::FuncOp function, Value tensor) {
+  // If the offsets of a tensor.extract_slice do not vary, tieSizes() ensures that they are in bounds.
+  bool isRead = isa<tensor::ExtractSliceOp>(*op);
+  OpBuilder b(op);
+  if (isa<tensor::ParallelInsertSliceOp>(*op))
+    b.setInsertionPoint(op->getParentOp());
+  Location loc = op.getLoc();
+  for (int64_t axis = 0, next = op.getOffsetSizeAndStrideStartOperandIndex();
+       axis < int64_t(op.getStaticOffsets().size()); ++axis) {
+    if (!op.isDynamicOffset(axis))
+      continue;
+    OpOperand &offset = op->getOpOperand(next++);
+    if (isRead && !varies(offset.get()))
+      continue;
+    // The greatest valid offset is size - 1 - (count - 1) * stride.
+    AffineExpr size, count, stride;
+    bindSymbols(op.getContext(), size, count, stride);
+    OpFoldResult last = affine::makeComposedFoldedAffineApply(
+        b, loc, size - 1 - (count - 1) * stride,
+        {tensor::getMixedSize(b, loc, tensor, axis), op.getMixedSizes()[axis],
+         op.getMixedStrides()[axis]});
+    std::optional<int64_t> most = getConstantIntValue(last);
+    std::optional<Interval> interval = intervalOf(offset.get());
+    bool isSingle = getConstantIntValue(op.getMixedSizes()[axis]) == 1;
+    if ((isSingle && coversDimension(offset.get(), function, tensor, axis)) ||
+        (most && isClamped(offset.get(), *most + 1)) ||
+        (most && interval && !interval->argument && interval->least >= 0 &&
+         interval->most <= *most))
+      continue;
+    offset.set(clamp(b, loc, offset.get(), getValueOrCreateConstantIndexOp(b, loc, last)));
+  }
+}
+
+LogicalResult attn::clampIndices(func::FuncOp function) {
+  WalkResult walk = function.walk([&](Operation *op) -> WalkResult {
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+      return clampElement(op, function, extract.getTensor(), extract.getIndicesMutable());
+    if (auto insert = dyn_cast<tensor::InsertOp>(op))
+      return clampElement(op, function, insert.getDest(), insert.getIndicesMutable());
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+      clampOffsets(slice, function, slice.getSource());
+    else if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
+      clampOffsets(slice, function, slice.getDest());
+    else if (auto slice = dyn_cast<tensor::ParallelInsertSliceOp>(op))
+      clampOffsets(slice, function, slice.getDest());
+    return WalkResult::advance();
   });
+  return failure(walk.wasInterrupted());
 }

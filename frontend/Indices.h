@@ -27,9 +27,9 @@ std::optional<Interval> intervalOf(mlir::Value value, int depth = 12);
 /// computed from constants and from sizes alone.
 bool varies(mlir::Value index);
 
-/// Clamps the indices of tensor.extract and tensor.insert, the offsets of tensor.insert_slice, and the offsets of
+/// Clamps the indices of tensor.extract and tensor.insert, the offsets of insertions of slices, and the offsets of
 /// tensor.extract_slice that vary, to the nearest ones in bounds, unless they are proved to be in bounds.
-void clampIndices(mlir::func::FuncOp function);
+mlir::LogicalResult clampIndices(mlir::func::FuncOp function);
 
 } // namespace attn
 

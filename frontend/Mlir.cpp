@@ -11,6 +11,7 @@
 #include "frontend/Sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ShapedOpInterfaces.h"
 #include "mlir/Parser/Parser.h"
@@ -43,6 +44,25 @@ static LogicalResult verifyCompilable(Operation *op) {
     return call->emitError("expected no call, because each function is compiled by itself");
   });
   if (calls.wasInterrupted())
+    return failure();
+  // Other dialects and ops can access memory beyond a tensor. These ops are in bounds, or are made so below.
+  WalkResult ops = function.walk([](Operation *op) -> WalkResult {
+    StringRef dialect = op->getName().getDialectNamespace();
+    bool isKnown = llvm::is_contained({"affine", "arith", "attn", "cf", "complex", "func", "linalg",
+                                       "math", "scf", "tensor"},
+                                      dialect) &&
+                   !isa<tensor::GatherOp, tensor::ScatterOp, tensor::ReshapeOp>(op);
+    if (!isKnown)
+      return op->emitError() << "expected ops of affine, arith, attn, cf, complex, linalg, math, "
+                                "scf or tensor, got '"
+                             << op->getName() << "'";
+    if (auto slice = dyn_cast<OffsetSizeAndStrideOpInterface>(op))
+      for (OpFoldResult stride : slice.getMixedStrides())
+        if (getConstantIntValue(stride).value_or(0) < 1)
+          return op->emitError("expected strides that are constants of at least 1");
+    return WalkResult::advance();
+  });
+  if (ops.wasInterrupted())
     return failure();
   // In MLIR, the size of a dimension that does not exist is undefined.
   WalkResult dims = function.walk([](ShapedDimOpInterface dim) -> WalkResult {
@@ -190,9 +210,8 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
     bool namedByFile = function->hasAttr(AttnDialect::kSymbolsAttr);
     nameArguments(function);
     if (failed(tieSizes(function, namedByFile)) || failed(nameResults(function)) ||
-        failed(verifyNames(function)))
+        failed(verifyNames(function)) || failed(clampIndices(function)))
       return error.take();
-    clampIndices(function);
   }
   return model;
 }

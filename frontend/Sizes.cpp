@@ -93,9 +93,15 @@ private:
 
   /// The expression of `value`, an integer from which a size is computed.
   AffineExpr indexOf(Value value) {
+    if (AffineExpr known = exprOf.lookup(value))
+      return known;
+    return exprOf[value] = computeIndex(value);
+  }
+
+  AffineExpr computeIndex(Value value) {
     APInt known;
     if (matchPattern(value, m_ConstantInt(&known)))
-      return constant(known.getSExtValue());
+      return known.getSignificantBits() <= 64 ? constant(known.getSExtValue()) : unknown(value, -1);
     Operation *op = value.getDefiningOp();
     if (!op)
       return unknown(value, -1);
@@ -200,19 +206,55 @@ private:
       equations.push_back({op, a, b});
   }
 
-  /// Requires that all operand dimensions over which the same loop of `op` runs are equal.
+  /// Requires that all operand dimensions over which the same loop of `op` runs are equal, and that other indices into
+  /// dynamic dimensions, such as i + j, stay in bounds.
   void collect(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
     llvm::SmallMapVector<AffineExpr, AffineExpr, 8> sizes;
+    SmallVector<std::tuple<AffineExpr, AffineExpr, unsigned>> computed;
     for (auto [operand, map] : llvm::zip_equal(operands, maps)) {
       if (!isa<RankedTensorType>(operand.getType()))
         continue;
       for (auto [axis, loop] : llvm::enumerate(map.getResults())) {
-        if (!isa<AffineDimExpr>(loop))
+        if (!isa<AffineDimExpr>(loop)) {
+          if (cast<RankedTensorType>(operand.getType()).isDynamicDim(axis))
+            computed.push_back({loop, sizeOf(operand, axis), map.getNumDims()});
           continue;
+        }
         AffineExpr size = sizeOf(operand, axis);
         auto [it, isNew] = sizes.try_emplace(loop, size);
         need(op, it->second, size);
       }
+    }
+    for (auto [index, size, numDims] : computed) {
+      // With coefficients of at least 0, the last iterations have the greatest index.
+      SmallVector<int64_t> coefficients;
+      bool isBounded = succeeded(getFlattenedAffineExpr(index, numDims, 0, &coefficients)) &&
+                       coefficients.size() == numDims + 1 &&
+                       llvm::all_of(coefficients, [](int64_t each) { return each >= 0; });
+      AffineExpr most = isBounded ? constant(coefficients.back()) : size;
+      for (unsigned dim = 0; isBounded && dim < numDims; ++dim) {
+        AffineExpr count = sizes.lookup(getAffineDimExpr(dim, context));
+        if (coefficients[dim] != 0)
+          most = count ? most + (count - 1) * coefficients[dim] : size;
+      }
+      nonNegative.push_back({op, size - 1 - most});
+    }
+  }
+
+  /// Requires that a slice lies in `tensor`. Offsets that clampIndices() clamps may have any value: then it suffices
+  /// that the slice fits into the tensor at offset 0.
+  void collectSlice(OffsetSizeAndStrideOpInterface slice, Value tensor, bool isRead) {
+    for (int64_t dim = 0; dim < cast<RankedTensorType>(tensor.getType()).getRank(); ++dim) {
+      AffineExpr offset = sizeOf(slice.getMixedOffsets()[dim]),
+                 size = sizeOf(slice.getMixedSizes()[dim]);
+      AffineExpr span = (size - 1) * sizeOf(slice.getMixedStrides()[dim]) + 1;
+      if (auto value = dyn_cast<Value>(slice.getMixedOffsets()[dim]);
+          value && (!isRead || varies(value)))
+        offset = constant(0);
+      llvm::append_range(
+          nonNegative,
+          ArrayRef<std::pair<Operation *, AffineExpr>>{
+              {slice, offset}, {slice, size}, {slice, sizeOf(tensor, dim) - offset - span}});
     }
   }
 
@@ -230,19 +272,15 @@ private:
           collect(op, op->getOperands(), {all, all});
         })
         .Case([&](tensor::ExtractSliceOp slice) {
-          for (int64_t dim = 0; dim < slice.getSourceType().getRank(); ++dim) {
-            AffineExpr offset = sizeOf(slice.getMixedOffsets()[dim]),
-                       size = sizeOf(slice.getMixedSizes()[dim]);
-            AffineExpr span = (size - 1) * sizeOf(slice.getMixedStrides()[dim]) + 1;
-            // An offset that varies is clamped, so it suffices that the slice fits into the tensor at offset 0.
-            if (auto value = dyn_cast<Value>(slice.getMixedOffsets()[dim]); value && varies(value))
-              offset = constant(0);
-            llvm::append_range(nonNegative,
-                               ArrayRef<std::pair<Operation *, AffineExpr>>{
-                                   {op, offset},
-                                   {op, size},
-                                   {op, sizeOf(slice.getSource(), dim) - offset - span}});
-          }
+          collectSlice(slice, slice.getSource(), /*isRead=*/true);
+        })
+        .Case<tensor::InsertSliceOp, tensor::ParallelInsertSliceOp>([&](auto slice) {
+          collectSlice(slice, slice.getDest(), /*isRead=*/false);
+          // The source has the size of the slice in each dimension that it does not drop.
+          llvm::SmallBitVector dropped = slice.getDroppedDims();
+          for (int64_t axis = 0, dim = 0; axis < int64_t(dropped.size()); ++axis)
+            if (!dropped.test(axis))
+              need(op, sizeOf(slice.getSource(), dim++), sizeOf(slice.getMixedSizes()[axis]));
         })
         .Case([&](tensor::ConcatOp concat) {
           for (Value input : concat.getInputs().drop_front())
@@ -391,13 +429,18 @@ private:
       if (other.value_or(i) == i)
         kept.push_back(symbol);
     }
+    auto rename = [&](ArrayAttr dims) {
+      return ArrayAttr::get(context, llvm::map_to_vector(dims, [&](Attribute dim) {
+                              Attribute name = renamed.lookup(dim);
+                              return name ? name : dim;
+                            }));
+    };
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
-        function.setArgAttr(i, AttnDialect::kDimsAttr,
-                            ArrayAttr::get(context, llvm::map_to_vector(dims, [&](Attribute dim) {
-                                             Attribute name = renamed.lookup(dim);
-                                             return name ? name : dim;
-                                           })));
+        function.setArgAttr(i, AttnDialect::kDimsAttr, rename(dims));
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (auto dims = function.getResultAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
+        function.setResultAttr(i, AttnDialect::kDimsAttr, rename(dims));
     function->setAttr(AttnDialect::kSymbolsAttr, ArrayAttr::get(context, kept));
   }
 
@@ -409,6 +452,7 @@ private:
   SmallVector<AffineExpr> same;
   /// For each symbol of an expression, its name in error messages.
   SmallVector<std::string> names;
+  llvm::DenseMap<Value, AffineExpr> exprOf;
   llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;
   SmallVector<Equation> equations;
   SmallVector<std::pair<Operation *, AffineExpr>> nonNegative;

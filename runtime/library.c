@@ -72,7 +72,8 @@ static attn_status check_whole(int descriptor, const char *where) {
 
 /// Loads `file`. If a file of the same name is loaded already, dlopen compares only the names, and would return the
 /// old library even if another file has replaced it. Another spelling of the name makes dlopen compare the files; each
-/// spelling is used once. The spellings are the numbers of such calls in binary: "/" stands for 0, and "./" for 1.
+/// spelling is used once. A spelling contains the number of such calls in 32 binary digits: "/" stands for 0, and "./"
+/// for 1.
 static void *load_file(const char *file) {
   static atomic_uint calls;
   void *known = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
@@ -82,15 +83,15 @@ static void *load_file(const char *file) {
   const char *name = strrchr(file, '/') + 1;
   size_t length = (size_t)(name - file);
   memcpy(spelling, file, length);
-  for (unsigned call = atomic_fetch_add(&calls, 1) + 1; call; call >>= 1) {
-    if (call & 1)
+  unsigned call = atomic_fetch_add(&calls, 1);
+  for (int bit = 0; bit < 32; ++bit) {
+    if (call >> bit & 1)
       spelling[length++] = '.';
     spelling[length++] = '/';
   }
   strcpy(spelling + length, name);
-  void *handle = dlopen(spelling, RTLD_NOW | RTLD_LOCAL);
-  dlclose(known);
-  return handle;
+  dlclose(known); // before dlopen, because it clears dlerror()
+  return dlopen(spelling, RTLD_NOW | RTLD_LOCAL);
 }
 
 attn_status attn_library_load(const char *path, attn_library **library) {

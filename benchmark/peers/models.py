@@ -4,7 +4,7 @@ model, which returns a module and its inputs.
 
 
 def hugging_face(kind, **sizes):
-    """Returns a function that makes the model without a head, and one sequence of 128 tokens."""
+    """Returns a function that makes a model of this kind without its output layer, and one sequence of 128 tokens."""
 
     def make():
         import torch

@@ -188,7 +188,7 @@ static bool isSymbolOf(Sanitizer sanitizer, llvm::StringRef name) {
   case Sanitizer::Thread:
     return name.starts_with("__tsan_");
   }
-  llvm_unreachable("a sanitizer of the enum");
+  llvm_unreachable("every sanitizer returns");
 }
 
 static void addAttribute(llvm::Module &ir, llvm::Attribute::AttrKind attribute) {
@@ -217,7 +217,8 @@ static void addAddressSanitizer(llvm::PassBuilder &builder, llvm::Module &ir) {
 static void addThreadSanitizer(llvm::PassBuilder &builder, llvm::Module &ir,
                                llvm::FunctionAnalysisManager &functions) {
   addAttribute(ir, llvm::Attribute::SanitizeThread);
-  // Hide the target from these passes, because they would keep masked accesses that the target supports.
+  // Hide the target from all passes, because ScalarizeMaskedMemIntrinPass keeps masked accesses that the target
+  // supports.
   functions.registerPass([] { return llvm::TargetIRAnalysis(); });
   builder.registerOptimizerLastEPCallback(
       [](llvm::ModulePassManager &manager, llvm::OptimizationLevel, llvm::ThinOrFullLTOPhase) {

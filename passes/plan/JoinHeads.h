@@ -13,12 +13,13 @@
 
 namespace attn {
 
-/// The product that computes `value`, directly or, if JoinHeads.cpp has joined the heads, through a reshape. Null if
-/// there is none.
+/// The product that computes `value`, directly or through the reshapes that split joined heads (JoinHeads.cpp) and join
+/// the panels of packed weights (PackOperands.cpp). Null if there is none.
 mlir::linalg::LinalgOp findProjection(mlir::Value value);
 
-/// If products for all heads compute, or can compute, the query, the key and the value, returns the number of heads of
-/// keys that one product computes; otherwise returns 1.
+/// Returns the number of key heads if one product computes the keys of all heads, or if JoinHeads.cpp can rewrite the
+/// query, the key and the value so that each comes from one such product. Returns 1 otherwise, or if the head size is
+/// unknown or 0.
 int64_t countJoinedHeads(AttentionOp op);
 
 } // namespace attn

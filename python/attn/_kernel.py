@@ -45,7 +45,7 @@ def why_no_array(value):
     """The reason why a call cannot take `value`, which is not a constant; None if no reason is known."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if numpy and isinstance(value, numpy.ndarray):
-        if value.dtype.kind not in "biufcV":  # ml_dtypes has the kind V
+        if value.dtype.kind not in "biufcV" or value.dtype.names:  # the types of ml_dtypes have the kind V
             return f"an array of type {value.dtype}"
         return None if value.dtype.isnative else "an array in another byte order; pass copy=True"
     if not (torch and isinstance(value, torch.Tensor)):
@@ -353,7 +353,7 @@ class Kernel(_attn.Function):
                 inputs = [array if argument.get("in_out") else _convert(array, argument["dtype"])
                           for argument, array in zip(self.signature["inputs"], inputs)]
             results = self.run(tuple(inputs), outputs)
-        except (RuntimeError, AttributeError, TypeError) as reason:
+        except (RuntimeError, AttributeError, TypeError, ValueError) as reason:
             if not isinstance(reason, _attn.Error):
                 self._explain(inputs, reason)
             raise

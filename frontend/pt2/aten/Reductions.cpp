@@ -80,7 +80,7 @@ static Tensor sumOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, D
   return b.sum(x.sizes, dims, as, Operand{x, as}, [](ValueRange element) { return element[0]; });
 }
 
-/// The number of elements of `dims` minus `correction`, at least 0.
+/// The product of the sizes of `x` in `dims`, minus `correction`, but at least 0.
 static Value countOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dims, DType as,
                      double correction = 0) {
   Value product = arith::ConstantIndexOp::create(b, 1);
@@ -253,7 +253,8 @@ static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
   };
 }
 
-/// The position of the greatest or least element along one dimension, or without `dim` in the flattened tensor.
+/// The position of the greatest or least element along dimension `dim` or, if `dim` is missing, in the flattened
+/// tensor.
 static std::function<LogicalResult(Call &)> position(bool isMax) {
   return [=](Call &call) -> LogicalResult {
     bool hasDim = call.has("dim"), keepsDims = call.flag("keepdim");
@@ -379,7 +380,7 @@ static std::function<LogicalResult(Call &)> cumulative(bool multiplies) {
     if (isFloat(x.dtype) && !isFloat(dtype))
       x = call.b.castTo(x, dtype);
     if (!TensorBuilder::converts(x.dtype, dtype))
-      return call.error() << "expected sums in a type to which " << str(x.dtype)
+      return call.error() << "expected a result of a type to which " << str(x.dtype)
                           << " converts, got " << str(dtype);
     TensorBuilder &b = call.b;
     DType as = computeType(dtype);
