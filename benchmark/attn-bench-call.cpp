@@ -2,8 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Measures a function of six inputs and two outputs of rank 4 with a kernel that does nothing. The time of a call is
-// that of its checks, its weights and its workspace. It should be at most one microsecond with all checks.
+// Measures a function of six inputs and two outputs of rank 4 with a kernel that does nothing. So the time of a call is
+// the time to check its arguments, to begin a use of the packed weights, and to get a workspace. It should be at most
+// one microsecond with all checks.
 //
 //===----------------------------------------------------------------------===//
 

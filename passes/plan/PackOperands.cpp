@@ -21,8 +21,9 @@
 //   %x3 = tensor.expand_shape %x [[0], [1, 2]] : tensor<?x768xbf16> into tensor<?x384x2xbf16>
 //   %c3 = linalg.contract indexing_maps = [(s, p, j, k, l) -> (s, k, l), (s, p, j, k, l) -> (p, k, j, l), ... -> (s, p, j)]
 //
-// Operands whose rows are already contiguous along n stay unchanged, as do products whose body is not that of
-// linalg.contract.
+// An operand that is not a weight stays unchanged if its rows are already contiguous along n. Such a weight stays
+// unchanged if it is a single panel without groups. Products whose body is not that of linalg.contract stay unchanged
+// too.
 // Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -54,7 +55,7 @@ struct Contraction {
   linalg::LinalgOp op;
   OpOperand *lhs, *rhs;
   unsigned n; // loop of the output's innermost dimension
-  unsigned k; // the loop that rhs reduces over
+  unsigned k; // the reduction loop
 };
 
 } // namespace
@@ -172,8 +173,9 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   int64_t width = isPacked ? panels.width : columns, group = isPacked ? panels.group : 1;
   SmallVector<unsigned> rowLoops = batch;
   rowLoops.append({k, n});
-  // Rows of a weight that are not contiguous, such as those of one head among many, become contiguous.
   bool needsPanels = !rowsAreRight || width != columns || group != 1;
+  // If the rows of a batch item, such as those of one head in a weight (k, head, n), are not adjacent in memory, the
+  // weight is transposed so that they are.
   if (!needsPanels && (!isWeight || loopsOf(rhsMap) == rowLoops))
     return;
 
@@ -185,7 +187,8 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   if (isPacked && needsPanels) {
     SmallVector<unsigned> columnLoops = batch;
     columnLoops.append({n, k});
-    // Packing rounds too, because the function that packs weights has no memory for an intermediate result.
+    // attn.pack also rounds to the narrower type. A separate op would need an intermediate tensor, and the function
+    // that packs weights has no workspace.
     Value source = transposed(rewriter, loc, beforeRounding(rhs->get()), rhsMap,
                               rowsAreRight ? rowLoops : columnLoops);
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
