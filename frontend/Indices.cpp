@@ -203,13 +203,13 @@ static bool isInside(func::FuncOp function, Value index, Value tensor, int64_t a
   return bound && size <= kMostRows && bound.getInt() < size - interval->most;
 }
 
-/// Ensures that dimension `axis` of `tensor` has at least `least` elements in every call: raises the minimum of its
-/// symbol, or fails.
+/// Ensures that dimension `axis` of `tensor` has at least `least` elements in every call, if its size is a number or a
+/// symbol: raises the minimum of the symbol, or fails.
 static LogicalResult requireSize(Operation *op, func::FuncOp function, Value tensor, int64_t axis,
                                  int64_t least) {
   int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(axis);
   StringAttr name = ShapedType::isDynamic(size) ? symbolOf(function, tensor, axis) : nullptr;
-  if (!name && size < least)
+  if (!ShapedType::isDynamic(size) && size < least)
     return op->emitError() << "expected a tensor with at least " << least
                            << " elements along dimension " << axis
                            << ", because an index into it is known only at the call, got "
@@ -255,18 +255,19 @@ static LogicalResult clampElement(Operation *op, func::FuncOp function, Value te
 
 /// Clamps the offsets of a slice of `tensor`. The slice fits into the tensor (tieSizes()), and its strides are constants
 /// of at least 1.
-static void clampOffsets(OffsetSizeAndStrideOpInterface op, func::FuncOp function, Value tensor) {
+static void clampOffsets(OffsetSizeAndStrideOpInterface op, func::FuncOp function, Value tensor,
+                         MutableOperandRange offsets) {
   // If the offsets of a tensor.extract_slice do not vary, tieSizes() ensures that they are in bounds.
   bool isRead = isa<tensor::ExtractSliceOp>(*op);
   OpBuilder b(op);
   if (isa<tensor::ParallelInsertSliceOp>(*op))
     b.setInsertionPoint(op->getParentOp());
   Location loc = op.getLoc();
-  for (int64_t axis = 0, next = op.getOffsetSizeAndStrideStartOperandIndex();
-       axis < int64_t(op.getStaticOffsets().size()); ++axis) {
+  unsigned next = 0;
+  for (int64_t axis = 0; axis < int64_t(op.getStaticOffsets().size()); ++axis) {
     if (!op.isDynamicOffset(axis))
       continue;
-    OpOperand &offset = op->getOpOperand(next++);
+    OpOperand &offset = offsets[next++];
     if (isRead && !varies(offset.get()))
       continue;
     // The greatest valid offset is size - 1 - (count - 1) * stride.
@@ -295,11 +296,11 @@ LogicalResult attn::clampIndices(func::FuncOp function) {
     if (auto insert = dyn_cast<tensor::InsertOp>(op))
       return clampElement(op, function, insert.getDest(), insert.getIndicesMutable());
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
-      clampOffsets(slice, function, slice.getSource());
+      clampOffsets(slice, function, slice.getSource(), slice.getOffsetsMutable());
     else if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
-      clampOffsets(slice, function, slice.getDest());
+      clampOffsets(slice, function, slice.getDest(), slice.getOffsetsMutable());
     else if (auto slice = dyn_cast<tensor::ParallelInsertSliceOp>(op))
-      clampOffsets(slice, function, slice.getDest());
+      clampOffsets(slice, function, slice.getDest(), slice.getOffsetsMutable());
     return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
