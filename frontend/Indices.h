@@ -9,19 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <optional>
-
 namespace attn {
-
-/// A bound on integers: each is an element of `argument` (or 0 if `argument` is null) plus a number in [least, most].
-struct Interval {
-  mlir::BlockArgument argument;
-  int64_t least, most;
-};
-
-/// Returns the interval of the elements of `value`. `value` is a tensor, or a scalar in the body of the op that
-/// computes the elements. Returns none if the interval is not known. Follows chains of at most `depth` producers.
-std::optional<Interval> intervalOf(mlir::Value value, int depth = 12);
 
 /// Whether `index` is computed from an element of a tensor or from the number of an iteration. Other indices are
 /// computed from constants and from sizes alone.

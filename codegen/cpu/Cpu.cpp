@@ -95,8 +95,8 @@ static void setTarget(func::FuncOp function, const CpuTarget &target) {
   auto pair = [&](StringRef name, const Twine &value) -> Attribute {
     return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(value)});
   };
-  // LLVM must not turn an idiom into a call of the C library, because kernels are not linked with it. Vectors keep the
-  // width that the IR gives them.
+  // LLVM must not replace loops with calls of the C library, because kernels are not linked with it. Vectors keep the
+  // width that they have in the IR.
   function->setAttr(
       "passthrough",
       builder.getArrayAttr({builder.getStringAttr("no-builtins"), builder.getStringAttr("nounwind"),

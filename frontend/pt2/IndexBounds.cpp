@@ -8,7 +8,7 @@
 
 #include "frontend/pt2/IndexBounds.h"
 #include "dialect/Attn.h"
-#include "frontend/Indices.h"
+#include "frontend/Intervals.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -48,7 +48,7 @@ struct CallOptions {
 };
 
 /// Calls a function of a library, checks the results, and measures the time. The members that return a Failure must be
-/// called in the order of their declarations. Each prints its results to standard output, unless the options ask for
+/// called in the order of their declarations. Each of them prints to standard output, unless the options select
 /// JSON.
 class Call {
 public:
