@@ -71,14 +71,14 @@ struct ReadNothing : OpRewritePattern<tensor::ExtractSliceOp> {
 // Slices that drop dimensions
 //===----------------------------------------------------------------------===//
 
-/// The type of a slice. It has the element type of `type`, and the `sizes` of the dimensions that are not `dropped`.
-/// Constant sizes become static.
+/// The type of a slice. It has the element type of `type`, and the `sizes` of the dimensions that are not `dropped`. A
+/// size that is an operand stays dynamic, even if it is a constant: the verifier and getDroppedDims() expect this.
 static RankedTensorType withSizes(RankedTensorType type, const llvm::SmallBitVector &dropped,
                                   ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
   for (auto [dim, size] : llvm::enumerate(sizes))
     if (!dropped.test(dim))
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+      shape.push_back(isa<Attribute>(size) ? *getConstantIntValue(size) : ShapedType::kDynamic);
   return RankedTensorType::get(shape, type.getElementType());
 }
 
