@@ -16,6 +16,7 @@ import time
 
 TOLERANCE = 1e-4  # the error of whole models in float32 is about 1e-5
 LIMIT = 600  # seconds until the first result
+PAUSE = 0.2  # seconds; after a call, threads of ONNX Runtime and OpenBLAS wait in busy loops for up to 0.12 s
 
 
 def prepare(runtime, row, folder, threads):
@@ -39,7 +40,10 @@ def prepare(runtime, row, folder, threads):
 
 
 def time_calls(call, seconds):
-    """The median time. The first call is not counted, because another runtime used the caches before it."""
+    """The median time. The pause lets the threads of the runtime before this one go to sleep. The first call is not
+    counted, because the other runtime used the caches before it.
+    """
+    time.sleep(PAUSE)
     call()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 3:

@@ -37,8 +37,16 @@ def _onnxruntime(module, args, kwargs, threads):
 PEERS = {"eager": _eager, "compile": _compiled, "onnxruntime": _onnxruntime}
 
 
+PAUSE = 0.2  # seconds; after a call, threads of ONNX Runtime and OpenBLAS wait in busy loops for up to 0.12 s
+
+
 def _time(call, seconds):
-    """Calls `call` for `seconds`, but at least five times, and returns the times of the calls in milliseconds."""
+    """Calls `call` for `seconds`, but at least five times, and returns the times of the calls in milliseconds. First
+    pauses, so that the threads of the runtime that was timed before go to sleep, and calls `call` once to wake its own
+    threads.
+    """
+    time.sleep(PAUSE)
+    call()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 5:
         begin = time.perf_counter()
