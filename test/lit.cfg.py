@@ -13,7 +13,8 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attn_build_dir, "test")
 config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt", "Inputs", "upstream"]
 if not lit_config.params.get("full"):  # scripts/test full
-    config.excludes += ["differential-full.test", "cases-full.test", "run-full.test"]
+    slow = ("attention", "cases", "differential", "run", "types")
+    config.excludes += [f"{test}-full.test" for test in slow]
 
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "ASAN_OPTIONS"])
 llvm_config.use_default_substitutions()  # FileCheck, not, count

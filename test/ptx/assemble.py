@@ -44,7 +44,8 @@ def assemble(ptxas, name, text, level, shared, may_spill):
 def main():
     ptxas, folder, models = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     files = [(pathlib.Path(model), LEVELS.values(), True) for model in models]
-    for shape, variant, element, capability in attention.get_combinations(everything=False):
+    combinations = attention.get_combinations(everything=False) + attention.get_long_combinations()
+    for shape, variant, element, capability in combinations:
         path = attention.write(folder, shape, variant, element)
         files.append((path, [LEVELS[capability]], element == "f32" or shape[2] > 128))
     for path, levels, may_spill in files:

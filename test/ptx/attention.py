@@ -1,9 +1,10 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
+attention.py FOLDER long
 
 A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The
 first shape is combined with each mask and type. Other shapes are combined with each mask and one type, the slowest ones
-only with every second mask. With "all", all combinations are made. A few long shapes, each with one mask, are added in
-bf16. The script runs every COUNT-th combination, from FIRST on. attn-run calls each function three times and compares
+only with every second mask. With "all", all combinations are made. The script runs every COUNT-th combination, from
+FIRST on. With "long", it runs a few long shapes in bf16, each with one mask, at the capability 9.0. attn-run calls each function three times and compares
 the bits of the results; in each call, asynchronous copies and products end at different times (emulator.py).
 """
 import os
@@ -85,7 +86,11 @@ def get_combinations(everything):
                     if i == 0 or (i + j + l) % 3 == 0 and (shape[2] < 256 or j % 2) or everything]
     if everything:
         combinations += [(shape, variant, element, 170 - capability) for shape, variant, element, capability in combinations]
-    return combinations + [(shape, variant, "bf16", 90) for variant, shape in LONG_SHAPES.items()]
+    return combinations
+
+
+def get_long_combinations():
+    return [(shape, variant, "bf16", 90) for variant, shape in LONG_SHAPES.items()]
 
 
 def write(folder, shape, variant, element):
@@ -99,8 +104,12 @@ def write(folder, shape, variant, element):
 
 
 def main():
-    folder, first, count = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    combinations = get_combinations("all" in sys.argv)[first::count]
+    folder = pathlib.Path(sys.argv[1])
+    if sys.argv[2] == "long":
+        combinations = get_long_combinations()
+    else:
+        first, count = map(int, sys.argv[2:4])
+        combinations = get_combinations("all" in sys.argv)[first::count]
     for shape, variant, element, capability in combinations:
         path = write(folder, shape, variant, element)
         dims = ["--dim=q.0=1", f"--dim=q.2={shape[0]}", f"--dim=k.2={shape[1]}"]

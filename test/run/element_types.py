@@ -1,10 +1,11 @@
-"""element_types.py FOLDER [STEP]: checks a product, a sum, a view and a conversion of each element type, and attentions
-of half precision, at every ISA level that this CPU runs. With STEP, it checks every STEP-th problem.
+"""element_types.py FOLDER [N]: checks a product, a sum, a view and a conversion of each element type, and attentions of
+half precision, at every ISA level that this CPU runs. With N, it checks all conversions and views, and one of N other
+problems; the choice is the same in each run.
 
 The reference is that of attn-run, which evaluates op by op in float64. Results of float types must equal the reference
 up to the rounding of their type.
 """
-import itertools, pathlib, subprocess, sys
+import pathlib, random, subprocess, sys
 
 from levels import NO_PAIRS, PAIRS, RUN, find_levels
 
@@ -128,7 +129,7 @@ def with_plan(attention, rows, group):
 
 
 def run(folder, name, text, tolerance, levels=None, options=()):
-    if next(numbers) % STEP:
+    if not name.startswith(("convert", "view")) and choice.random() * N >= 1:
         return
     path = folder / f"{name}.mlir"
     path.write_text(text)
@@ -141,12 +142,12 @@ def run(folder, name, text, tolerance, levels=None, options=()):
         print(name, level)
 
 
-folder, STEP = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
-numbers = itertools.count()
+folder, N = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+choice = random.Random(0)
 LEVELS = find_levels(folder)
 for t, other, cast in CONVERSIONS:
     text = CONTRACT.format(t=t, other=other, cast=cast, zero="0" if t[0] == "i" else "0.0")
-    run(folder, f"{t}-{other}", text, max(TOLERANCE.get(t, 0), TOLERANCE.get(other, 0)))
+    run(folder, f"convert-{t}-{other}", text, max(TOLERANCE.get(t, 0), TOLERANCE.get(other, 0)))
 for t in ("i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f64"):
     run(folder, f"view-{t}", VIEW.format(t=t), 0)
 for u, t, sum in [("f64", "f64", "f64"), ("f16", "f16", "f32"), ("bf16", "bf16", "f32"), ("f32", "bf16", "f32"),
