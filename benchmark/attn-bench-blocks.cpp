@@ -32,8 +32,8 @@ static llvm::Error run(Table &table) {
     for (int64_t columns : {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 2 * lanes + 5})
       // 480 rows are whole blocks of eight, six or four rows; 483 leave a tail of three rows.
       for (int64_t rows : {480, 483}) {
-        // A typical depth of attention: the part of the second operand that a register block reads, 128 rows, fits in
-        // L1. The first operand has so many rows that the cost of the call hardly counts.
+        // A depth of 128 is typical of attention. A register block then reads 128 rows of the second operand, which
+        // fit in L1. The first operand has so many rows that the cost of the call hardly counts.
         bench::ProductShape shape = {rows, columns, 128};
         RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, guarded);
         table.add({llvm::formatv("{0}_{1}x{2}/{3}", guarded ? "guarded" : "plain", block.rows,

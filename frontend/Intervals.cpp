@@ -24,7 +24,8 @@ static bool isIndexType(Type type) {
   return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
 }
 
-/// The greatest absolute value of a number that is added to an argument (kMostRows).
+/// The greatest absolute value of a number that is added to an argument. The sum of this number and an index below
+/// kMostRows fits in 32 bits.
 static constexpr int64_t kMostOffset = 1 << 20;
 
 /// Returns `interval` if all its integers fit in the elements of `type`, and none otherwise.

@@ -13,20 +13,22 @@
 
 namespace attn {
 
-/// A bound on integers: each is an element of `argument` (or 0 if `argument` is null) plus a number in [least, most].
+/// An interval that contains integers. Each integer is the sum of two numbers: an element of `argument`, or 0 if
+/// `argument` is null, and a number in [least, most].
 struct Interval {
   mlir::BlockArgument argument;
   int64_t least, most;
 };
 
-/// If an interval has an argument, and its integers index at most this number of rows, no sum of 32 bits wraps around.
+/// If the integers of an interval with an argument index a tensor of at most this number of rows, no 32-bit sum that
+/// computes them wraps around: the number that is added to the argument is at most 2^20.
 inline constexpr int64_t kMostRows = 1 << 30;
 
 /// Returns the interval of the elements of `value`. `value` is a tensor, or a scalar in the body of the op that
 /// computes the elements. Returns none if the interval is not known. Follows chains of at most `depth` producers.
 std::optional<Interval> intervalOf(mlir::Value value, int depth = 12);
 
-/// Whether the induction variable of `loop` grows from iteration to iteration, as a signed integer.
+/// Returns true if the induction variable of `loop` grows from iteration to iteration, as a signed integer.
 bool countsUp(mlir::scf::ForOp loop);
 
 } // namespace attn

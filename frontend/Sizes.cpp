@@ -251,10 +251,8 @@ private:
       if (auto value = dyn_cast<Value>(slice.getMixedOffsets()[dim]);
           value && (!isRead || varies(value)))
         offset = constant(0);
-      llvm::append_range(
-          nonNegative,
-          ArrayRef<std::pair<Operation *, AffineExpr>>{
-              {slice, offset}, {slice, size}, {slice, sizeOf(tensor, dim) - offset - span}});
+      nonNegative.append(
+          {{slice, offset}, {slice, size}, {slice, sizeOf(tensor, dim) - offset - span}});
     }
   }
 

@@ -19,7 +19,8 @@ static void list_levels(const attn_function_info *info, char *text, size_t size)
   }
 }
 
-/// Sets `lacking` to the first feature of the variant that the device lacks, or to null if the device runs the variant.
+/// Sets `lacking` to the first feature that the variant needs and the device lacks, or to null if the device runs the
+/// variant.
 static attn_status find_lacking(const attn_function_info *info, const attn_variant_info *variant,
                                 int device_id, const char **lacking, size_t *length) {
   if (variant->device_type == kDLCPU) {

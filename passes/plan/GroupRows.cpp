@@ -42,11 +42,11 @@ namespace attn {
 
 using namespace attn;
 
-/// The number of multiply-adds that a task should have at least, which take about five microseconds: in a smaller task,
-/// too large a share of the time would go to starting the task and waiting at the barrier.
+/// A task should have at least this number of multiply-adds, which take about five microseconds. In a smaller task,
+/// starting the task and waiting at the barrier would take too large a share of the time.
 static constexpr int64_t kLeastWork = 1 << 18;
-/// The number of rows that a task should have at least, if the results for these rows take at most a quarter of the
-/// cache: with fewer rows, a task would do too little work for each weight that it reads from L2.
+/// A task should have at least this number of rows, if the results for these rows take at most a quarter of the cache.
+/// With fewer rows, a task would do too little work for each weight that it reads from L2.
 static constexpr int64_t kLeastRows = 24;
 
 /// The ops that the tasks of attentions compute: the producers of the operands of attentions, up to the inputs of

@@ -431,10 +431,11 @@ LogicalResult Raiser::moveValueProduct() {
   return success();
 }
 
-/// Finds the product of query and key that `element` of the scores is computed from. If there are several products,
-/// counts the coordinates with which each operand varies, and takes the product whose smaller count is greatest. For a
-/// projection of a tensor of pairs, the smaller count is low, because one operand varies with all coordinates and the
-/// other operand with few. The remaining products are computed in memory and captured.
+/// Finds the product of query and key from which `element` of the scores is computed. If there are several products,
+/// counts, for each operand, the coordinates of the score on which the operand depends. Takes the product whose smaller
+/// count, among its two operands, is greatest. In the projection of a tensor of pairs, one operand depends on all
+/// coordinates and the other on few, so the smaller count is low. The remaining products are computed in memory and
+/// captured.
 void Raiser::findProduct(const Element &element, SmallPtrSetImpl<Operation *> &seen) {
   if (Operation *op = element.getOp()) {
     if (seen.insert(op).second)

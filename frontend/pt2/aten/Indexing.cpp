@@ -10,8 +10,8 @@
 //  * Any other index, such as an element of a slice of an argument, is clamped to the nearest valid index. index.Tensor
 //    clamps all indices, after it counts negative ones from the end.
 //
-// A write by integer indices becomes loops with tensor.insert_slice, so that a tensor without other readers is written
-// in place.
+// A write to integer indices becomes loops that contain tensor.insert_slice. If no other op reads the old tensor, these
+// loops write to it in place.
 //
 //===----------------------------------------------------------------------===//
 
