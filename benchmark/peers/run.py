@@ -116,7 +116,7 @@ def versions():
     attn = subprocess.run(command, env=environment(HERE, 1), capture_output=True, text=True)
     if attn.returncode:
         sys.exit(f"run.py: expected the Python package attn in {BUILD}/python, or where PYTHONPATH says")
-    packages = [line.split("==")[0] for line in (HERE / "requirements.txt").read_text().split()]
+    packages = (HERE / "requirements.txt").read_text().split()
     return {"attn": attn.stdout.strip(), **{package: importlib.metadata.version(package) for package in packages}}
 
 
