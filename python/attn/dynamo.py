@@ -1,34 +1,43 @@
 """The backend attn of torch.compile: torch.compile(model, backend="attn").
 
 A graph of torch.compile becomes one kernel if attn supports all of its ops and fuses an attention in it. If attn does
-not support some ops, the parts with attention that attn supports become kernels. PyTorch's default backend compiles
-everything else. `attn.dynamo.reports` says how each graph was compiled, and why.
+not support some ops, the parts with attention that attn supports become kernels. PyTorch compiles everything else. A
+graph of which no part becomes a kernel goes to PyTorch unchanged. `attn.dynamo.reports` says how each graph was
+compiled, and why.
+
+Parts are formed in the graph as torch.compile made it, which still has ops that write to their arguments. A functional
+graph, such as AOTAutograd makes, would be simpler to divide. But it no longer has attention, linear and einsum as
+single ops, its results are not those of the graph that will be differentiated, and it appears only after PyTorch has
+chosen how to differentiate.
 """
 
 from __future__ import annotations
 
-import copy
+import collections
 import functools
+import itertools
 import logging
 import operator
+import threading
+import weakref
 
 import torch
 import torch.nn.functional as F
-from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
-from torch.fx.passes.operator_support import OperatorSupportBase
 
 import attn
 from attn import _compiler
 from attn._compile import compile as compile_module
 from attn._compile import compile_text, export
+from attn._effects import Effects, hint, value_of
 from attn._kernel import error
-from attn._source import version
+from attn._parts import Part, Rest, find_order, find_parts
+from attn._weights import Weights
 
 log = logging.getLogger("attn")
 
-#: Lines of text, the latest last. The line for a graph of torch.compile says which parts attn compiled, and why it left
-#: the others to PyTorch. The line for a call that a kernel could not compute gives the reason.
-reports: list[str] = []
+#: The last thousand lines of text, the latest last. The line for a graph of torch.compile says which parts attn
+#: compiled, and why it left the others to PyTorch. The line for a call that a kernel could not compute gives the reason.
+reports: collections.deque[str] = collections.deque(maxlen=1000)
 
 
 def _report(text):
@@ -40,10 +49,44 @@ def _first_line(reason):
     return str(reason).splitlines()[0]
 
 
-def _default(graph, inputs):
+# PyTorch, which computes what attn leaves.
+
+
+def _inductor(graph, inputs):
     from torch._inductor.compile_fx import compile_fx
 
     return compile_fx(graph, inputs)
+
+
+def _aot_eager(graph, inputs):
+    from torch._dynamo.backends.debugging import aot_eager
+
+    return aot_eager(graph, inputs)
+
+
+def _eager(graph, inputs):
+    return graph.forward
+
+
+FALLBACKS = {"inductor": _inductor, "aot_eager": _aot_eager, "eager": _eager}
+
+
+def _has_compiler():
+    """Whether PyTorch's default backend finds the C++ compiler that it needs for code for CPUs."""
+    from torch._inductor import cpp_builder, exc
+
+    try:
+        return bool(cpp_builder.get_cpp_compiler())
+    except exc.InvalidCxxCompiler:
+        return False
+
+
+def _fall_back(name, graph, inputs):
+    """Compiles `graph` with the backend of PyTorch that the option fallback names."""
+    if name == "inductor" and not _has_compiler():
+        _report("PyTorch runs ops one by one, because its default backend found no C++ compiler")
+        name = "eager"
+    return FALLBACKS[name](graph, inputs)
 
 
 def _size_source(size, tensors):
@@ -109,34 +152,35 @@ class Lifted(torch.nn.Module):
     sizes are read from the shapes of these tensors.
     """
 
-    def __init__(self, graph, values, is_weight):
+    def __init__(self, graph, fakes, weights):
+        """`fakes` are the inputs of the graph when it was traced; `weights` has a tensor for each input that is a weight,
+        and otherwise None."""
         super().__init__()
         self.graph = graph
         # Where each input of the graph comes from: ("weight", name), ("input", number), ("size", input, axis) or
         # ("constant", value).
         self.places = []
-        tensors = [(i, value) for i, value in enumerate(values) if isinstance(value, torch.Tensor) and not is_weight[i]]
+        tensors = [(i, fake) for i, fake in enumerate(fakes) if isinstance(fake, torch.Tensor) and weights[i] is None]
         numbers = {i: number for number, (i, _) in enumerate(tensors)}
         self.kept = [i for i, _ in tensors]  # the inputs of the graph that are inputs of the module
-        for i, value in enumerate(values):
-            if isinstance(value, torch.SymInt):
-                source = _size_source(value, tensors)
+        for i, fake in enumerate(fakes):
+            if isinstance(fake, torch.SymInt):
+                source = _size_source(fake, tensors)
                 if source is None:
-                    raise attn.Error(f"an input is the size {value}, which is not a dimension of any input tensor")
+                    raise error(f"an input is the size {fake}, which is not a dimension of any input tensor")
                 self.places.append(("size", numbers[source[0]], source[1]))
-            elif not isinstance(value, torch.Tensor):
-                self.places.append(("constant", value))
-            elif is_weight[i]:
+            elif not isinstance(fake, torch.Tensor):
+                self.places.append(("constant", fake))
+            elif weights[i] is not None:
                 self.places.append(("weight", f"weight{i}"))
+                self.register_buffer(f"weight{i}", weights[i].detach())
             else:
                 self.places.append(("input", numbers[i]))
         self.dynamic = tuple({axis: torch.export.Dim.AUTO for axis, size in enumerate(tensor.shape)
                               if isinstance(size, torch.SymInt)} for _, tensor in tensors)
-
-    def set_weights(self, values):
-        for (kind, *rest), value in zip(self.places, values):
-            if kind == "weight":
-                self.register_buffer(rest[0], value.detach())
+        # Zeros of the sizes that the inputs had when the graph was traced.
+        self.examples = tuple(torch.zeros([hint(size) for size in tensor.shape], dtype=tensor.dtype, device=tensor.device)
+                              for _, tensor in tensors)
 
     def forward(self, *inputs):
         values = []
@@ -149,98 +193,130 @@ class Lifted(torch.nn.Module):
                 values.append(inputs[rest[0]].shape[rest[1]])
             else:
                 values.append(rest[0])
-        if isinstance(self.graph, torch.fx.GraphModule):
-            with torch.fx.traceback.preserve_node_meta():  # the lines of the model, for reports
-                return Decomposed(self.graph).run(*values)
-        return self.graph(*values)
+        with torch.fx.traceback.preserve_node_meta():  # the lines of the model, for reports
+            return Decomposed(self.graph).run(*values)
+
+    def dynamic_shapes(self):
+        return {"inputs": self.dynamic} if any(self.dynamic) else None
 
 
-class Graph:
-    """A graph that is compiled to a kernel.
+class Compiled:
+    """A part of a graph, compiled to a kernel. A call takes the inputs of the part, including its weights.
 
-    A call takes the inputs of the graph, including the weights. If the kernel does not support the sizes of these
-    inputs, or if a buffer that is part of the code has changed, the call runs `graph` in PyTorch.
+    If the kernel refuses the inputs, for example because of their sizes or because an input that the part writes to
+    overlaps another one, the call runs the part in PyTorch: a kernel that refuses its inputs has written nothing. A
+    weight that is not a parameter, such as a cache, may change often: when it has changed once, the part is compiled
+    again, with this tensor as an input.
     """
 
-    def __init__(self, graph, fakes, values, is_weight, options):
-        """`fakes` are the inputs with symbolic sizes. `values` are example inputs and the real weights."""
-        module = Lifted(graph, fakes, is_weight).eval()
-        module.set_weights(values)
-        # Use copies as examples: torch.export marks its examples, and guards of torch.compile would depend on these
-        # marks.
-        examples = tuple(values[i].detach().clone() for i in module.kept)
-        dynamic = {"inputs": module.dynamic} if any(module.dynamic) else None
+    def __init__(self, graph, fakes, weights, written, options):
+        """`written` has the numbers of the inputs that the part writes to."""
+        self.graph, self.fakes, self.written, self.options = graph, fakes, written, options
+        self.lock = threading.Lock()
+        self._compile(weights)
+
+    def _compile(self, weights):
+        module = Lifted(self.graph, self.fakes, weights).eval()
         with torch._guards.tracing(None):  # so that assumptions of torch.export do not become guards of the graph
-            self.kernel = compile_module(module, examples, dynamic=dynamic, **options)
-        found = self.kernel.report.json
-        if not found["fused"] and not (found["unfused"] and options.get("schedule") == "unfused"):
+            kernel = compile_module(module, module.examples, dynamic=module.dynamic_shapes(), **self.options)
+        found = kernel.report.json
+        if not found["fused"] and not (found["unfused"] and self.options.get("schedule") == "unfused"):
             raise NoAttention("it has no attention that attn fuses")
-        self.graph, self.places, self.kept = graph, module.places, module.kept
-        self.weights = [i for i, (kind, *_) in enumerate(module.places) if kind == "weight"]
-        self.packed = self._versions(values)
+        packed = Weights()
+        numbers = [i for i, (kind, *_) in enumerate(module.places) if kind == "weight"]
+        packed.remember([weights[i] for i in numbers])
+        self.places = module.places
+        self.kernel = kernel
+        # A call reads these together, so another thread must not see only some of them changed.
+        self.state = kernel, numbers, packed, module.kept
 
-    def _versions(self, values):
-        return [(values[i].data_ptr(), version(values[i])) for i in self.weights]
+    def _repack(self, packed, values):
+        """Packs the weights again, or compiles again, if a weight that is no parameter has changed."""
+        with self.lock:
+            kernel, numbers, current, kept = self.state
+            given = [values[i] for i in numbers]
+            if current is not packed or not packed.have_changed(given):
+                return  # another thread has packed the weights or compiled the part
+            changed = {i for i, stamp in zip(numbers, packed.stamps) if not isinstance(values[i], torch.nn.Parameter)
+                       and stamp != (values[i].data_ptr(), values[i]._version)}
+            if not changed:
+                kernel.load_state_dict({f"weight{i}": values[i] for i in numbers})
+                packed.remember(given)
+                return
+            try:
+                self._compile([value if i in numbers and i not in changed else None for i, value in enumerate(values)])
+            except attn.Error as reason:
+                self.state = None
+                raise error(f"weights have changed, and the part with these weights as inputs does not compile: {reason}") from None
 
-    def __call__(self, *values):
-        values = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
-        versions = self._versions(values)
-        try:
-            if versions != self.packed:
-                self.kernel.load_state_dict({f"weight{i}": values[i] for i in self.weights})
-                self.packed = versions
-            return self.kernel(*[values[i].contiguous() for i in self.kept])
-        except attn.Error as reason:
-            if reason.status not in ("SHAPE", "WEIGHTS"):
-                raise
-            _report(f"left to PyTorch, for this call: {reason}")
+    def __call__(self, values):
+        state = self.state
+        if state is None:
             return self.graph(*values)
+        try:
+            kernel, numbers, packed, kept = state
+            if numbers and packed.have_changed([values[i] for i in numbers]):
+                self._repack(packed, values)
+                kernel, numbers, packed, kept = self.state
+            results = kernel(*[values[i] if i in self.written else values[i].contiguous() for i in kept])
+        except attn.Error as reason:
+            _report(f"left to PyTorch, for this call: {_first_line(reason)}")
+            return self.graph(*values)
+        for i in self.written:
+            torch.autograd.graph.increment_version(values[i])
+        return results
 
 
 # Parts of graphs.
 
-_known = {}  # the parts by number, for the op attn::part
-
-
-class Part:
-    """A part of a graph, compiled to a kernel.
-
-    The op attn::part takes the input tensors of the part. The part's other inputs are sizes of these tensors or
-    constants.
-    """
-
-    def __init__(self, graph, is_tensor):
-        self.compiled = graph
-        self.tensors = [i for i, tensor in enumerate(is_tensor) if tensor]
-
-    def values(self, tensors):
-        values = [None] * len(self.compiled.places)
-        for i, tensor in zip(self.tensors, tensors):
-            values[i] = tensor
-        for i, (kind, *rest) in enumerate(self.compiled.places):
-            if kind == "size":
-                values[i] = values[self.compiled.kept[rest[0]]].shape[rest[1]]
-            elif kind == "constant":
-                values[i] = rest[0]
-        return values
-
-
-def _as_list(results):
-    return list(results) if isinstance(results, (list, tuple)) else [results]
+_numbers = itertools.count()
+_known = weakref.WeakValueDictionary()  # the parts by number, for the op attn::part
 
 
 @torch.library.custom_op("attn::part", mutates_args=())
 def _part(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     part = _known[number]
-    return _as_list(part.compiled(*part.values(tensors)))
+    return list(part.run(tensors))
 
 
 @_part.register_fake
 def _(number, tensors):
     part = _known[number]
     # The results of kernels are contiguous.
-    return [torch.empty(result.shape, dtype=result.dtype, device=result.device)
-            for result in _as_list(part.compiled.graph(*part.values(tensors)))]
+    return [torch.empty(result.shape, dtype=result.dtype, device=result.device) for result in part.compute(tensors)]
+
+
+class Called:
+    """A compiled part that the op attn::part calls with its input tensors.
+
+    The part's other inputs are sizes of these tensors or constants.
+    """
+
+    def __init__(self, compiled, fakes):
+        self.compiled = compiled
+        self.places = compiled.places
+        self.tensors = [i for i, fake in enumerate(fakes) if isinstance(fake, torch.Tensor)]
+        self.number = next(_numbers)
+        _known[self.number] = self
+
+    def _values(self, tensors):
+        values = [None] * len(self.places)
+        for i, tensor in zip(self.tensors, tensors):
+            values[i] = tensor
+        inputs = [i for i, (kind, *_) in enumerate(self.places) if kind == "input"]
+        for i, (kind, *rest) in enumerate(self.places):
+            if kind == "size":
+                values[i] = values[inputs[rest[0]]].shape[rest[1]]
+            elif kind == "constant":
+                values[i] = rest[0]
+        return values
+
+    def run(self, tensors):
+        return self.compiled(self._values(tensors))
+
+    def compute(self, tensors):
+        """Computes the part in PyTorch."""
+        return self.compiled.graph(*self._values(tensors))
 
 
 @functools.cache
@@ -250,16 +326,21 @@ def _known_ops():
     return {line.split("`")[1] for line in lines if line.startswith("| `")}
 
 
-class Known(OperatorSupportBase):
+def _is_imported(name):
+    """Whether attn imports the op `name`, such as "add.Tensor" or "add_.Tensor", which is add.Tensor in place."""
+    op, _, overload = name.partition(".")
+    return name in _known_ops() or op.endswith("_") and f"{op[:-1]}.{overload}" in _known_ops()
+
+
+class Known:
     """Says which nodes of a graph attn imports. Exporting the graph shows which ops a node consists of."""
 
-    def __init__(self, graph, fakes, values, is_weight):
-        module = Lifted(graph, fakes, is_weight).eval()
-        module.set_weights(values)
-        examples = tuple(values[i].detach().clone() for i in module.kept)
+    def __init__(self, graph, fakes, weights, effects):
+        module = Lifted(graph, fakes, weights).eval()
         with torch._guards.tracing(None):
-            program, _ = export(module, examples, {}, {"inputs": module.dynamic} if any(module.dynamic) else None)
-        self.unknown, self.seen = {}, set()
+            program, _ = export(module, module.examples, {}, module.dynamic_shapes())
+        self.effects = effects
+        self.unknown, self.seen, self.ops = {}, set(), {}
         for node in program.graph.nodes:
             if node.op != "call_function" or not node.meta.get("from_node"):
                 continue
@@ -271,80 +352,100 @@ class Known(OperatorSupportBase):
                 origins.add(source.name)
                 sources += source.from_node or []
             self.seen |= origins
-            if name.startswith("aten.") and name.removeprefix("aten.") not in _known_ops():
+            for origin in origins:
+                self.ops.setdefault(origin, set()).add(name)
+            if name.startswith("aten.") and not _is_imported(name.removeprefix("aten.")):
                 self.unknown.update(dict.fromkeys(origins, name))
 
-    def is_node_supported(self, modules, node):
+    def __call__(self, node):
         # Kernels of parts take no complex tensors, and return only real tensors.
-        values = [part.meta.get("example_value") for part in [node, *node.all_input_nodes]]
-        return (node.op in ("call_function", "call_method") and isinstance(values[0], torch.Tensor)
-                and not any(isinstance(value, torch.Tensor) and value.is_complex() for value in values)
-                and node.name in self.seen and node.name not in self.unknown)
+        tensors = [tensor for part in (node, *node.all_input_nodes) for tensor in torch.utils._pytree.tree_leaves(value_of(part))
+                   if isinstance(tensor, torch.Tensor)]
+        is_nothing = node in self.effects.shares and not self.effects.ops.get(node)  # such as dropout in evaluation mode
+        return (node.op in ("call_function", "call_method") and not any(tensor.is_complex() for tensor in tensors)
+                and (node.name in self.seen or is_nothing) and node.name not in self.unknown)
+
+    def may_attend(self, nodes):
+        """Whether `nodes` may have an attention: each has an exponential, perhaps in a softmax."""
+        return any(word in op for node in nodes for op in self.ops.get(node.name, ()) for word in ("attention", "softmax", "exp"))
 
 
-def _example(fake):
-    """Returns zeros with the sizes that `fake` had when the graph was traced; for a symbolic size, that size."""
-    def hint(size):
-        return size.node.hint if isinstance(size, torch.SymInt) else size
+def _whole(graph, effects, later, weights, options):
+    """Compiles the whole graph to one kernel. Returns a function that computes it, and the kernel.
 
-    if not isinstance(fake, torch.Tensor):
-        return hint(fake)
-    return torch.zeros([hint(size) for size in fake.shape], dtype=fake.dtype, device=fake.device)
+    The function computes results that are views in PyTorch.
+    """
+    part, results = Part(graph, list(later), effects), []
+    if any(node.op == "get_attr" and effects.exact[node] & effects.changed for node in graph.graph.nodes):
+        raise error("expected a graph that does not write to its constants")
+
+    def call(rest, part, inputs):
+        for _ in part.outputs:
+            with rest.inserting_after(next(node for node in reversed(rest.nodes) if node.op == "placeholder")):
+                results.append(rest.placeholder(f"result{len(results)}"))
+        return results
+
+    rest = Rest(graph, [part], effects).build(later, call)
+    inputs = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
+    numbers = [inputs.index(node.name) for node in part.inputs]
+    written = [i for i, node in enumerate(part.inputs) if effects.exact[node] & effects.changed]
+    compiled = Compiled(part.finish(), [value_of(node) for node in part.inputs], [weights[i] for i in numbers], written, options)
+    output = next(node for node in rest.graph.nodes if node.op == "output").args[0]
+    is_direct = list(output) == results and all(order is None for order in part.orders)
+    takes_all = numbers == list(range(len(inputs)))
+    finish = rest.forward
+
+    def run(*values):
+        results = compiled(values if takes_all else [values[i] for i in numbers])
+        return results if is_direct else finish(*values, *results)
+
+    return run, compiled.kernel
 
 
-def _split(graph, fakes, values, is_weight, options):
-    """Replaces parts with attention by kernels. Returns the graph, the kernels, and why other parts were left."""
-    if any((getattr(node.target, "__module__", None) or "").startswith("torch._functorch") for node in graph.graph.nodes):
-        raise error("expected a graph without torch.vmap, a part of which cannot be compiled")
-    known = Known(graph, fakes, values, is_weight)
-    graph = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))  # because torch.compile reads the graph later
-    weights = {node.name: value for node, value, weight in
-               zip((node for node in graph.graph.nodes if node.op == "placeholder"), values, is_weight) if weight}
-    partitioner = CapabilityBasedPartitioner(graph, known, allows_single_node_partition=True)
-    # fuse_partitions() builds the graph again without _dynamo_source, which PyTorch's backend needs for each input.
-    sources = {node.name: node._dynamo_source for node in graph.graph.nodes if hasattr(node, "_dynamo_source")}
-    graph = partitioner.fuse_partitions(partitioner.propose_partitions(), prefix="attn_part")
-    for node in graph.graph.nodes:
-        if node.op == "placeholder" and node.name in sources:
-            node._dynamo_source = sources[node.name]
-    for call in [node for node in graph.graph.nodes if node.op == "call_module" and node.target.startswith("attn_part")]:
-        result = next(node for node in graph.get_submodule(call.target).graph.nodes if node.op == "output").args[0]
-        if isinstance(result, (list, tuple)):
-            for user in call.users:  # operator.getitem
-                user.meta["example_value"] = result[user.args[1]].meta["example_value"]
-        else:
-            call.meta["example_value"] = result.meta["example_value"]
-    kernels, left = [], [f"attn does not support {name}" for name in sorted(set(known.unknown.values()))]
-    for call in [node for node in graph.graph.nodes if node.op == "call_module" and node.target.startswith("attn_part")]:
-        module = graph.get_submodule(call.target)
-        part_fakes = [argument.meta["example_value"] if argument.name not in weights else weights[argument.name]
-                      for argument in call.args]
-        part_weight = [argument.name in weights for argument in call.args]
-        part_values = [weights[argument.name] if weight else _example(fake)
-                       for argument, weight, fake in zip(call.args, part_weight, part_fakes)]
-        is_tensor = [isinstance(fake, torch.Tensor) for fake in part_fakes]
+def _divide(graph, known, effects, later, weights, options):
+    """Replaces parts with attention by kernels.
+
+    Returns the graph, or None if it has no such part, the parts, and why others were left.
+    """
+    names = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
+    left = [f"attn does not support {name}" for name in sorted(set(known.unknown.values()))]
+    left += sorted(set(effects.barriers.values()))
+    parts, called = [], {}
+    for nodes in find_parts(later, effects, known):
+        if known.may_attend(nodes):
+            try:
+                parts.append(Part(graph, nodes, effects))
+            except attn.Error as reason:
+                left.append(_first_line(reason))
+    Rest(graph, parts, effects)  # finds the outputs of the parts
+    for part in parts:
+        fakes = [value_of(node) for node in part.inputs]
+        part_weights = [weights[names.index(node.name)] if node.op == "placeholder" else None for node in part.inputs]
         try:
-            part = Part(Graph(module, part_fakes, part_values, part_weight, options), is_tensor)
+            called[part] = Called(Compiled(part.finish(), fakes, part_weights, (), options), fakes)
         except NoAttention:
-            continue
+            pass
         except attn.Error as reason:
             left.append(_first_line(reason))
-            continue
-        number = len(_known)
-        _known[number] = part
-        kernels.append(part.compiled.kernel)
-        result = next(node for node in module.graph.nodes if node.op == "output").args[0]
-        with graph.graph.inserting_before(call):
-            tensors = [argument for argument, tensor in zip(call.args, is_tensor) if tensor]
-            replaced = graph.graph.call_function(torch.ops.attn.part.default, (number, tensors))
-            if not isinstance(result, (list, tuple)):
-                replaced = graph.graph.call_function(operator.getitem, (replaced, 0))
-                replaced.meta["example_value"] = result.meta["example_value"]
-        call.replace_all_uses_with(replaced)
-        graph.graph.erase_node(call)
-    graph.graph.lint()
-    graph.recompile()
-    return graph, kernels, left
+    if not called:
+        return None, [], left
+
+    def call(graph, part, inputs):
+        tensors = [value for value, node in zip(inputs, part.inputs) if isinstance(value_of(node), torch.Tensor)]
+        results = graph.call_function(torch.ops.attn.part.default, (called[part].number, tensors))
+        return [graph.call_function(operator.getitem, (results, i)) for i in range(len(part.outputs))]
+
+    return Rest(graph, list(called), effects).build(later, call), list(called.values()), left
+
+
+class Divided:
+    """The compiled graph that calls parts. It keeps the parts alive as long as torch.compile keeps the graph."""
+
+    def __init__(self, run, parts):
+        self.run, self.parts = run, parts
+
+    def __call__(self, *values):
+        return self.run(*values)
 
 
 def _describe(kernels):
@@ -352,7 +453,7 @@ def _describe(kernels):
                      for attention in kernel.report.attentions)
 
 
-OPTIONS = ("target", "schedule", "compute")
+OPTIONS = ("target", "schedule", "compute", "fallback")
 
 
 def _check_options(options, others):
@@ -362,44 +463,107 @@ def _check_options(options, others):
     for name in options:
         if name not in OPTIONS:
             raise error(f"torch.compile: expected options of the backend attn ({', '.join(OPTIONS)}), got '{name}'", "NAME")
+    if options.get("fallback", "inductor") not in FALLBACKS:
+        raise error(f"torch.compile: expected the option fallback to be one of {', '.join(FALLBACKS)}, got {options['fallback']!r}")
     text = "func.func @none(%x: tensor<1xf32>) -> tensor<1xf32> { return %x : tensor<1xf32> }"
-    if options:
-        compile_text(text, "options", device="cpu", num_threads=None, **{"target": None, **options})
+    of_compiler = {name: value for name, value in options.items() if name != "fallback"}
+    if of_compiler:
+        compile_text(text, "options", device="cpu", num_threads=None, **{"target": None, **of_compiler})
+    return of_compiler
+
+
+def _regions(graph):
+    """The nodes that enter and leave regions of torch.autocast, and those that switch gradients on and off."""
+    casts = [node for node in graph.nodes if getattr(node.target, "__name__", "") in ("_enter_autocast", "_exit_autocast")]
+    switches = [node for node in graph.nodes if node.target is torch._C._set_grad_enabled]
+    return casts, switches
+
+
+def _why_left(graph, inputs):
+    """Why PyTorch computes the whole graph, or None."""
+    needs_gradient = any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs)
+    _, switches = _regions(graph.graph)
+    if needs_gradient and (torch.is_grad_enabled() or any(node.args[0] for node in switches) and not torch.is_inference_mode_enabled()):
+        return "a gradient is required; call inside torch.inference_mode()"
+    if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+        return "torch.autocast is on"
+    if any((getattr(node.target, "__module__", None) or "").startswith("torch._functorch") for node in graph.graph.nodes):
+        return "it uses torch.vmap or another transform of torch.func"
+    return None
+
+
+def _without_regions(graph):
+    """Returns a copy of the graph without the nodes that change nothing: those of torch.autocast if all turn it off, and
+    those that switch gradients, which no input requires, unless they leave another state than they found."""
+    casts, switches = _regions(graph.graph)
+    if any(node.args[2] for node in casts if node.target.__name__ == "_enter_autocast"):
+        casts = []
+    if switches and switches[-1].args[0] != torch.is_grad_enabled():
+        switches = []
+    made, copied = {}, torch.fx.Graph()
+    for node in graph.graph.nodes:
+        if node not in casts and node not in switches:
+            made[node] = copied.node_copy(node, made.get)
+            if hasattr(node, "_dynamo_source"):
+                made[node]._dynamo_source = node._dynamo_source
+    result = torch.fx.GraphModule(graph, copied)
+    result.meta = dict(graph.meta)
+    return result
+
+
+def _compile(graph, inputs, options):
+    """Compiles a graph, or parts of it. Returns a function or a graph, the parts, and a line for the report.
+
+    The result is None if the graph is left to PyTorch.
+    """
+    reason = _why_left(graph, inputs)
+    if reason:
+        return None, [], f"left to PyTorch, because {reason}"
+    graph = _without_regions(graph)
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for node, value in zip(placeholders, inputs):
+        node.meta.setdefault("example_value", value)
+    fakes = list(map(value_of, placeholders))
+    # Tensors made in inference mode do not count their changes, so that a kernel could not know whether to pack them again.
+    is_weight = [(isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None)
+                 and not value.is_inference() for value in inputs]
+    effects = Effects(graph.graph, is_weight)
+    weights = [value if weight and not effects.exact[node] & effects.changed else None
+               for node, value, weight in zip(placeholders, inputs, is_weight)]
+    later = find_order(graph.graph, effects)
+    whole = "; ".join(sorted(set(effects.barriers.values())))
+    if not whole:
+        try:
+            run, kernel = _whole(graph, effects, later, weights, options)
+            return run, [], f"compiled as a whole: {_describe([kernel])}"
+        except NoAttention as reason:
+            return None, [], f"left to PyTorch, because {reason}"
+        except attn.Error as reason:
+            whole = _first_line(reason)
+    known = Known(graph, fakes, weights, effects)
+    divided, parts, left = _divide(graph, known, effects, later, weights, options)
+    why = "; ".join(dict.fromkeys(left or [whole]))
+    if divided is None:
+        return None, [], f"left to PyTorch, because {why}"
+    return divided, parts, (f"compiled in {len(parts)} parts: {_describe(part.compiled.kernel for part in parts)}; "
+                            f"the rest left to PyTorch, because {why}")
 
 
 def backend(graph, inputs, options=None, name=None, **others):
     """Compiles a graph for torch.compile.
 
     `inputs` are the examples that torch.compile passes. `options` are those of the user: they may contain the
-    parameters `target`, `schedule` and `compute` of attn.compile.
+    parameters `target`, `schedule` and `compute` of attn.compile, and `fallback`, the backend of PyTorch that compiles
+    what attn does not: "inductor" (the default), "aot_eager" or "eager".
     """
     options = options or {}
-    _check_options(options, others)
-    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    fakes = [node.meta.get("example_value", value) for node, value in zip(placeholders, inputs)]
-    is_weight = [isinstance(value, torch.nn.Parameter) or getattr(value, "_dynamo_static_input_type", None) is not None
-                 for value in inputs]
-    what = f"graph of {len(graph.graph.nodes)} nodes"
-    if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs):
-        _report(f"{what}: left to PyTorch, because a gradient is required; call inside torch.inference_mode()")
-        return _default(graph, inputs)
+    of_compiler = _check_options(options, others)
     try:
-        compiled = Graph(graph, fakes, inputs, is_weight, options)
-        _report(f"{what}: compiled as a whole: {_describe([compiled.kernel])}")
-        return compiled
-    except NoAttention as reason:
-        _report(f"{what}: left to PyTorch, because {reason}")
-        return _default(graph, inputs)
+        compiled, parts, line = _compile(graph, inputs, of_compiler)
     except attn.Error as reason:
-        whole = _first_line(reason)
-    kernels, left = [], []
-    try:
-        graph, kernels, left = _split(graph, fakes, inputs, is_weight, options)
-    except attn.Error as reason:
-        left = [_first_line(reason)]
-    if kernels:
-        _report(f"{what}: compiled in {len(kernels)} parts: {_describe(kernels)}; the rest left to PyTorch, because "
-                + "; ".join(left or [whole]))
-    else:
-        _report(f"{what}: left to PyTorch, because {'; '.join(left or [whole])}")
-    return _default(graph, inputs)
+        compiled, parts, line = None, [], f"left to PyTorch, because {_first_line(reason)}"
+    _report(f"graph of {len(graph.graph.nodes)} nodes: {line}")
+    fallback = options.get("fallback", "inductor")
+    if compiled is None:
+        return _fall_back(fallback, graph, inputs)
+    return Divided(_fall_back(fallback, compiled, inputs), parts) if parts else compiled
