@@ -12,8 +12,8 @@
 from attn._attn import Error
 from attn._attn import version as __version__
 from attn._compile import clear_cache, compile
-from attn._kernel import Kernel, load
+from attn._kernel import Kernel, load, refresh
 from attn._masks import attention, mask
 from attn._plot import plot_mask
 
-__all__ = ["Error", "Kernel", "attention", "clear_cache", "compile", "load", "mask", "plot_mask"]
+__all__ = ["Error", "Kernel", "attention", "clear_cache", "compile", "load", "mask", "plot_mask", "refresh"]

@@ -137,10 +137,10 @@ class Effects:
             if name == "_enter_autocast":
                 autocasts.append(node)
             self._observe(node, name)
+            if autocasts:
+                self.barriers[node] = "torch.autocast is on"
             if name == "_exit_autocast":
                 autocasts = [entered for entered in autocasts if entered not in node.args]
-            elif autocasts and node not in self.barriers:
-                self.barriers[node] = "torch.autocast is on"
             if self.memory[node] and self.memory[node] <= self.creators.keys():
                 self.shares.add(node)
             for memory in self.memory[node]:

@@ -497,6 +497,17 @@ class Kernel(_attn.Function):
         return _module.Compiled(self, layer, copy)
 
 
+def refresh(model: torch.nn.Module) -> None:
+    """Makes the kernels of torch.compile and as_module pack the weights of `model` again at their next call.
+
+    It is needed only after changes that PyTorch does not notice: through `.data`, through an array of NumPy that shares
+    memory with a weight, or by code in C.
+    """
+    from attn import _weights
+
+    _weights.forget([*model.parameters(), *model.buffers()])
+
+
 def load(path: str | os.PathLike[str], *, entry: str | None = None, level: str | None = None, device: Any = "cpu",
          num_threads: int | None = None, weights: Mapping[str, Any] | str | os.PathLike[str] | None = None) -> Kernel:
     """Loads the library `path` that attnc or Kernel.save wrote, and its weights. Needs no compiler and no PyTorch.

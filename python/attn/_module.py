@@ -5,15 +5,24 @@ import warnings
 
 import torch
 
+from attn._attn import Error
 from attn._kernel import error
-from attn._source import version
+from attn._weights import Weights
+
+
+def _switches_gradients_on(program):
+    """Whether an exported program has a region under torch.enable_grad()."""
+    names = ("wrap_with_set_grad_enabled", "_set_grad_enabled")
+    return any(node.op == "call_function" and getattr(node.target, "__name__", "") in names and node.args[0] is True
+               for graph in program.graph_module.modules() if isinstance(graph, torch.fx.GraphModule) for node in graph.graph.nodes)
 
 
 class Compiled(torch.nn.Module):
     """Calls a kernel in place of `layer`. The module has the parameters and buffers of the layer, with the same names.
 
-    If a gradient is required or the layer is in training mode, the module calls the layer and warns once. After a
-    weight was changed in place or replaced, the next call packs the weights again.
+    After a weight was changed in place or replaced, the next call packs the weights again. If the kernel would not
+    compute what the layer computes, for example because a gradient is required, the module calls the layer, and warns
+    once for each reason.
     """
 
     def __init__(self, kernel, layer, copies_arguments):
@@ -28,14 +37,39 @@ class Compiled(torch.nn.Module):
         self.training = layer.training
         self._kernel = kernel
         self._copies_arguments = copies_arguments
-        self._packed = None
-        self._has_warned = False
-        self._update()
+        self._weights = Weights()
+        self._loads = None  # the number of kernel.load_state_dict after which the kernel has the weights of this layer
+        self._unfit = None  # why the kernel cannot use the present weights
+        self._warned = set()
+        self._switches_gradients_on = _switches_gradients_on(kernel._source.program)
+        self._list_parts()
+        self._kinds = list(map(type, self._parts))
+        self._hooks = self._find_hooks()
+        if not layer.training:
+            self._update()
+            if self._unfit:
+                raise error(self._unfit, "WEIGHTS")
 
-    def _versions(self):
-        state = [*self.layer.named_parameters(), *self.layer.named_buffers()]
-        return [(id(tensor), tensor.data_ptr(), version(tensor)) for name, tensor in state
-                if name not in self._kernel._buffer_names]
+    # The parts of the layer.
+
+    def _list_parts(self):
+        """Lists the layer's modules, and where their tensors are, so that a call finds these without a search."""
+        self._parts = list(self.layer.modules())
+        self._children = self._find_children()
+        written = set(self._kernel._buffer_names)
+        self._places = []  # pairs of a dictionary with the tensors of a module, and a name in it
+        for prefix, part in self.layer.named_modules():
+            for tensors in (part._parameters, part._buffers):
+                self._places += [(tensors, name) for name in tensors if f"{prefix}.{name}".lstrip(".") not in written]
+
+    def _find_children(self):
+        return [child for part in self._parts for child in part._modules.values()]
+
+    def _find_hooks(self):
+        return [hook for part in self._parts for hooks in (part._forward_hooks, part._forward_pre_hooks) for hook in hooks]
+
+    def _tensors(self):
+        return [tensor for tensors, name in self._places if (tensor := tensors.get(name)) is not None]
 
     def train(self, mode=True):
         self.layer.train(mode)
@@ -43,37 +77,64 @@ class Compiled(torch.nn.Module):
         return self
 
     def _update(self):
-        versions = self._versions()
-        if (versions, self._kernel._loads) != self._packed:
-            # A state_dict contains only persistent buffers.
-            buffers = {name: tensor for name, tensor in self.layer.named_buffers() if name in self._kernel._source.tensors()}
+        """Packs the weights again if they have changed."""
+        tensors = self._tensors()
+        if self._loads == self._kernel._loads and not self._weights.have_changed(tensors):
+            return
+        # A state_dict contains only persistent buffers.
+        buffers = {name: tensor for name, tensor in self.layer.named_buffers() if name in self._kernel._source.tensors()}
+        self._unfit = None
+        try:
             self._kernel.load_state_dict({**buffers, **self.layer.state_dict()})
-            self._packed = versions, self._kernel._loads
-        if self._kernel._buffer_names:  # so that calls change the layer's own buffers
-            buffers = dict(self.layer.named_buffers())
-            self._kernel.buffers.update((name, buffers[name]) for name in self._kernel._buffer_names)
+        except Error as reason:
+            self._unfit = str(reason)
+        self._weights.remember(tensors)
+        self._loads = self._kernel._loads
 
-    def _wants_gradient(self, args, kwargs):
-        if not torch.is_grad_enabled():
-            return False
-        tensors = [*torch.utils._pytree.tree_leaves((args, kwargs)), *self.layer.parameters()]
-        return any(isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors)
+    # Calls.
 
-    def forward(self, *args, **kwargs):
-        wants_gradient = self._wants_gradient(args, kwargs)
-        if wants_gradient or self.layer.training:
-            if not self._has_warned:
-                reason = "a gradient is required; attn computes none (call inside torch.inference_mode())" if wants_gradient \
-                    else "it is in training mode (call eval())"
-                warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
-                self._has_warned = True
-            return self.layer(*args, **kwargs)
-        return self._run(args, kwargs)
+    def _why_not(self, args, kwargs):
+        """Why the kernel would not compute what the layer computes, or None."""
+        if self._find_children() != self._children:
+            self._list_parts()
+        if any(part.training for part in self._parts):
+            return "it is in training mode (call eval())"
+        if self._find_hooks() != self._hooks or torch.nn.modules.module._has_any_global_hook():
+            return "hooks were added or removed"
+        if list(map(type, self._parts)) != self._kinds or any("forward" in part.__dict__ for part in self._parts):
+            return "a module in it was replaced by one of another kind"
+        tensors = [*torch.utils._pytree.tree_leaves((args, kwargs)), *self._tensors()]
+        if (torch.is_grad_enabled() or self._switches_gradients_on and not torch.is_inference_mode_enabled()) \
+                and any(isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors):
+            return "a gradient is required; attn computes none (call inside torch.inference_mode())"
+        if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+            return "torch.autocast is on"
+        if torch.autograd.forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None:
+            return "a transform such as torch.func.jvp differentiates or maps it"
+        if torch._C._len_torch_dispatch_stack():
+            return "a mode of PyTorch observes its ops"
+        return None
 
     @torch.compiler.disable  # torch.compile calls the kernel between two graphs
-    def _run(self, args, kwargs):
-        self._update()
-        return self._kernel(*args, copy=self._copies_arguments, **kwargs) if self._copies_arguments else self._kernel(*args, **kwargs)
+    def forward(self, *args, **kwargs):
+        reason = self._why_not(args, kwargs)
+        if reason is None:
+            self._update()
+            reason = self._unfit
+        if reason is not None:
+            if reason not in self._warned:
+                warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
+                self._warned.add(reason)
+            return self.layer(*args, **kwargs)
+        kernel = self._kernel
+        if kernel._buffer_names:  # so that calls change the layer's own buffers
+            buffers = dict(self.layer.named_buffers())
+            written = {name: buffers[name] for name in kernel._buffer_names}
+            kernel.buffers.update(written)
+        result = kernel(*args, copy=True, **kwargs) if self._copies_arguments else kernel(*args, **kwargs)
+        if kernel._buffer_names:
+            torch.autograd.graph.increment_version(list(written.values()))
+        return result
 
     def __deepcopy__(self, memo):
         """Returns a module for a copy of the layer. The kernels of both modules share code, but not weights."""

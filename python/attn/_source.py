@@ -185,9 +185,15 @@ class ModuleSource(Source):
         self.persistent = set(program.state_dict if module is None else module.state_dict())
         self.known = {}
         self.changed_by_calls = set()  # the names of the buffers that calls change
+        self.tied = {}  # the names of tensors that are one tensor: one name, and the others
         self.in_code = {}  # digests of the buffers and constants whose values may be part of the code
         self.remember({name: tensor for name, tensor in {**program.state_dict, **program.constants}.items()
                        if hasattr(tensor, "shape")})
+        first = {}
+        for name, tensor in self.known.items():
+            place = tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride())
+            if tensor.numel() and first.setdefault(place, name) != name:
+                self.tied.setdefault(first[place], []).append(name)
 
     def tensors(self):
         return self.known
@@ -219,6 +225,11 @@ class ModuleSource(Source):
             if name in self.in_code and _digest(sys.modules["torch"].as_tensor(tensor)) != self.in_code[name]:
                 raise error(f"load_state_dict: expected the buffer '{name}' as it was at compile time, because it is part of the"
                             " code; compile again for other values", "WEIGHTS")
+        for first, others in self.tied.items():
+            for other in others:
+                one, two = (tensors.get(name, self.known[name]) for name in (first, other))
+                if not _is_one(one, two):
+                    raise error(f"expected '{first}' and '{other}' to be one tensor, as at compile time, got two", "WEIGHTS")
         # A state_dict contains no constants, and only persistent buffers.
         kept = {name: tensor for name, tensor in self.known.items() if name not in tensors and name not in self.persistent}
         given = {**kept, **tensors}
@@ -266,6 +277,13 @@ def _bytes(tensor):
 
 def _digest(tensor):
     return str(tensor.dtype), tuple(tensor.shape), hashlib.sha256(_bytes(tensor)).digest()
+
+
+def _is_one(one, two):
+    """Whether both tensors share their memory, or have equal elements."""
+    torch = sys.modules["torch"]
+    one, two = torch.as_tensor(one), torch.as_tensor(two)
+    return one.shape == two.shape and (one.data_ptr() == two.data_ptr() and one.stride() == two.stride() or torch.equal(one, two))
 
 
 def version(tensor):

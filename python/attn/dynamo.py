@@ -389,6 +389,8 @@ def _whole(graph, effects, later, weights, options):
     inputs = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
     numbers = [inputs.index(node.name) for node in part.inputs]
     written = [i for i, node in enumerate(part.inputs) if effects.exact[node] & effects.changed]
+    if not all(value_of(part.inputs[i]).is_contiguous() for i in written):
+        raise error("expected a graph that writes only to contiguous inputs")
     compiled = Compiled(part.finish(), [value_of(node) for node in part.inputs], [weights[i] for i in numbers], written, options)
     output = next(node for node in rest.graph.nodes if node.op == "output").args[0]
     is_direct = list(output) == results and all(order is None for order in part.orders)
