@@ -294,6 +294,7 @@ class Kernel(_attn.Function):
         self._names = [argument["name"] for argument in self.signature["inputs"]]
         self._symbols = [symbol["name"] for symbol in self.signature["symbols"]]
         self._buffer_names = [argument["name"] for argument in self.signature["inputs"] if argument.get("in_out")]
+        self._written = [i for i, argument in enumerate(self.signature["inputs"]) if argument.get("in_out")]
         self._convention = None  # the Convention of the module, if the kernel was compiled from one
         self._source = None  # the model from which the kernel was compiled
         self._report_json = None  # the report that attnc wrote
@@ -357,6 +358,9 @@ class Kernel(_attn.Function):
             if not isinstance(reason, _attn.Error):
                 self._explain(inputs, reason)
             raise
+        torch = sys.modules.get("torch")
+        if torch and (written := [inputs[i] for i in self._written if isinstance(inputs[i], torch.Tensor)]):
+            torch.autograd.graph.increment_version(written)
         if out is not None:
             return out
         if self._convention and self._convention.out_spec is not None:

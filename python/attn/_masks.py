@@ -294,7 +294,7 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
     trace = Trace(of.function) if of else None
     body = trace.lines if trace else ["attn.yield %s : f32"]
     if softcap is not None:
-        capped = [f"%cap = arith.constant {float(softcap):e} : f32", "%divided = arith.divf %s, %cap : f32",
+        capped = [f"%cap = arith.constant {float(softcap):.9e} : f32", "%divided = arith.divf %s, %cap : f32",
                   "%bounded = math.tanh %divided : f32", "%capped = arith.mulf %bounded, %cap : f32"]
         body = capped + [line.replace("%s ", "%capped ").replace("%s,", "%capped,") for line in body]
     arguments, captures, maps = "", "", ""
@@ -340,7 +340,7 @@ def write(of, heads, head_size, key_heads=None, value_size=None, scale=None, dty
         region = f"score {{\n    ^bb0({coordinates}, %s: f32{inputs}):\n      " + "\n      ".join(body) + "\n    }"
     lines.append(f"%o = attn.attention ins({query}, %k, %v : {grouped_q}, {k}, {v}) {captures} outs(%empty : {grouped_o}) "
                  f"{{indexing_maps = [{at(*order(layout, 'b', 'h' + g, 'q', 'd'))}, {at(*order(key_layout, 'b', 'h', 'k', 'd'))}, "
-                 f"{at(*order(key_layout, 'b', 'h', 'k', 'e'))}, {maps}{at(*order(layout, 'b', 'h' + g, 'q', 'e'))}], scale = {scale:e} : f32}} {region} -> {grouped_o}")
+                 f"{at(*order(key_layout, 'b', 'h', 'k', 'e'))}, {maps}{at(*order(layout, 'b', 'h' + g, 'q', 'e'))}], scale = {scale:.9e} : f32}} {region} -> {grouped_o}")
     result = "%o"
     if group > 1:
         lines.append(f"%merged = tensor.collapse_shape %o {groups} : {grouped_o} into {o}")

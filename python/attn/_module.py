@@ -7,6 +7,7 @@ import torch
 
 from attn._attn import Error
 from attn._kernel import error
+from attn._parts import order_of
 from attn._weights import Weights
 
 
@@ -15,6 +16,26 @@ def _switches_gradients_on(program):
     names = ("wrap_with_set_grad_enabled", "_set_grad_enabled")
     return any(node.op == "call_function" and getattr(node.target, "__name__", "") in names and node.args[0] is True
                for graph in program.graph_module.modules() if isinstance(graph, torch.fx.GraphModule) for node in graph.graph.nodes)
+
+
+def _find_orders(program):
+    """For each tensor that an exported program returns: the order in which its elements are stored (order_of).
+
+    Raises an error if results share memory with each other or with what the program takes, because those of a kernel do
+    not.
+    """
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    inputs = [values[spec.arg.name] for spec in program.graph_signature.input_specs]
+    seen = {tensor.untyped_storage()._cdata for tensor in inputs if isinstance(tensor, torch.Tensor)}
+    orders = []
+    for spec in program.graph_signature.output_specs:
+        tensor = values.get(getattr(spec.arg, "name", None))
+        if spec.kind.name == "USER_OUTPUT" and isinstance(tensor, torch.Tensor):
+            if tensor.untyped_storage()._cdata in seen:
+                raise error("its results share memory with its arguments, with its weights or with each other")
+            seen.add(tensor.untyped_storage()._cdata)
+            orders.append(order_of(tensor))
+    return orders
 
 
 class Compiled(torch.nn.Module):
@@ -42,6 +63,11 @@ class Compiled(torch.nn.Module):
         self._unfit = None  # why the kernel cannot use the present weights
         self._warned = set()
         self._switches_gradients_on = _switches_gradients_on(kernel._source.program)
+        self._orders, self._never = [], None  # the second: why the kernel can never take the layer's place
+        try:
+            self._orders = _find_orders(kernel._source.program)
+        except Error as reason:
+            self._never = str(reason)
         self._list_parts()
         self._kinds = list(map(type, self._parts))
         self._hooks = self._find_hooks()
@@ -95,6 +121,8 @@ class Compiled(torch.nn.Module):
 
     def _why_not(self, args, kwargs):
         """Why the kernel would not compute what the layer computes, or None."""
+        if self._never:
+            return self._never
         if self._find_children() != self._children:
             self._list_parts()
         if any(part.training for part in self._parts):
@@ -129,12 +157,18 @@ class Compiled(torch.nn.Module):
         kernel = self._kernel
         if kernel._buffer_names:  # so that calls change the layer's own buffers
             buffers = dict(self.layer.named_buffers())
-            written = {name: buffers[name] for name in kernel._buffer_names}
-            kernel.buffers.update(written)
+            kernel.buffers.update((name, buffers[name]) for name in kernel._buffer_names)
         result = kernel(*args, copy=True, **kwargs) if self._copies_arguments else kernel(*args, **kwargs)
-        if kernel._buffer_names:
-            torch.autograd.graph.increment_version(list(written.values()))
-        return result
+        return self._restride(result) if any(self._orders) else result
+
+    def _restride(self, result):
+        """Returns the results with the strides that those of the layer have. The kernel's results are contiguous."""
+        leaves, spec = torch.utils._pytree.tree_flatten(result)
+        orders = iter(self._orders)
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.Tensor) and (order := next(orders)):
+                leaves[i] = torch.empty_permuted(leaf.shape, order, dtype=leaf.dtype, device=leaf.device).copy_(leaf)
+        return torch.utils._pytree.tree_unflatten(leaves, spec)
 
     def __deepcopy__(self, memo):
         """Returns a module for a copy of the layer. The kernels of both modules share code, but not weights."""

@@ -112,7 +112,7 @@ def find_parts(later, effects, is_known):
     return [sorted(members, key=order.get) for members in unique.values()]
 
 
-def _order_of(value):
+def order_of(value):
     """The order of dimensions, from the outermost to the innermost, in which the elements of `value` are stored.
 
     Returns None if it is the order of the dimensions itself.
@@ -195,7 +195,7 @@ class Part:
     def add_output(self, node):
         if node not in self.outputs:
             self.outputs.append(node)
-            self.orders.append(_order_of(value_of(node)))
+            self.orders.append(order_of(value_of(node)))
 
     def finish(self):
         """Returns the part as a module, which returns a tuple of contiguous tensors."""

@@ -258,13 +258,10 @@ class Compiled:
             if numbers and packed.have_changed([values[i] for i in numbers]):
                 self._repack(packed, values)
                 kernel, numbers, packed, kept = self.state
-            results = kernel(*[values[i] if i in self.written else values[i].contiguous() for i in kept])
+            return kernel(*[values[i] if i in self.written else values[i].contiguous() for i in kept])
         except attn.Error as reason:
             _report(f"left to PyTorch, for this call: {_first_line(reason)}")
             return self.graph(*values)
-        for i in self.written:
-            torch.autograd.graph.increment_version(values[i])
-        return results
 
 
 # Parts of graphs.

@@ -12,6 +12,7 @@ import functools
 import warnings
 
 import torch
+from torch.autograd import forward_ad
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
@@ -33,7 +34,11 @@ def _kept_of_all(b, h, q, k, keep: bool):
     return keep[q, k]
 
 
-MASKS = {"none": None, "causal": Mask(_causal), "kept": Mask(_kept), "kept of all": Mask(_kept_of_all)}
+def _keys(b, h, q, k, keep: bool, end):
+    return keep[b, k] & (k < end[b])  # attn skips the tiles of keys from end[b] on
+
+
+MASKS = {"none": None, "causal": Mask(_causal), "kept": Mask(_kept), "kept of all": Mask(_kept_of_all), "keys": Mask(_keys)}
 
 
 @functools.cache
@@ -52,14 +57,24 @@ def _packed(tensor):
     return (swapped, "bshd") if swapped.is_contiguous() else (tensor.contiguous(), "bhsd")
 
 
+def _masked(mask, batch, queries, keys):
+    """Returns the kind of `mask`, a boolean mask of (batch, 1, queries, keys), and the arrays that its kernel takes.
+
+    Each size of the mask may be 1. If all queries keep the same keys, the mask is not copied for each query.
+    """
+    mask = mask[:, 0]
+    if mask.shape[1] == 1 < queries:
+        keep = mask[:, 0].expand(batch, keys).contiguous()
+        return "keys", (keep, keep.flip(1).cumsum(1).bool().sum(1))
+    mask = mask.expand(-1, -1, keys)
+    return ("kept of all", (mask[0].contiguous(),)) if len(mask) == 1 else ("kept", (mask.contiguous(),))
+
+
 def _attend(query, key, value, mask, is_causal, scale, softcap):
     """Calls the kernel. Returns its result as (batch, queries, heads, size)."""
-    kind = "causal" if is_causal else "none"
-    arrays = []
+    kind, arrays = "causal" if is_causal else "none", ()
     if mask is not None:
-        mask = mask[:, 0]
-        kind = "kept of all" if len(mask) == 1 else "kept"
-        arrays = [(mask[0] if len(mask) == 1 else mask).contiguous()]
+        kind, arrays = _masked(mask, query.shape[0], query.shape[2], key.shape[2])
     query, layout = _packed(query)
     key, key_layout = _packed(key)
     value, value_layout = _packed(value)
@@ -88,6 +103,10 @@ def _why_not(query, key, value, mask, dropout, kwargs):
     """Why attn cannot compute this attention, or None."""
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value)):
         return "a gradient is required, and attn computes none; call inside torch.inference_mode()"
+    if not torch.compiler.is_compiling() and (
+            torch._C._functorch.maybe_current_level() is not None
+            or any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in (query, key, value))):
+        return "torch.func or forward-mode differentiation transforms it"
     if dropout:
         return "dropout is on"
     if str(query.dtype).removeprefix("torch.") not in TYPES:
@@ -138,6 +157,11 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
     """
     if scaling is None:
         scaling = query.shape[-1] ** -0.5
+    if attention_mask is not None:
+        attention_mask = attention_mask[..., :key.shape[2]]
+    if not query.shape[0] == key.shape[0] == value.shape[0]:
+        batch, = torch.broadcast_shapes(query.shape[:1], key.shape[:1], value.shape[:1])
+        query, key, value = (tensor.expand(batch, -1, -1, -1) for tensor in (query, key, value))
     is_causal_here = getattr(module, "is_causal", True) if is_causal is None else is_causal
     is_causal_here = bool(query.shape[2] > 1 and attention_mask is None and is_causal_here)
     softcap = kwargs.get("softcap")

@@ -435,6 +435,24 @@ class Modules(Case):
             warnings.simplefilter("ignore")
             self.assertNear(torch.func.vmap(self.module)(self.x[:, None]), torch.func.vmap(self.layer)(self.x[:, None]))
 
+    def test_results(self):
+        class Turned(Layer):
+            def forward(self, x):
+                y = super().forward(x)
+                return (y.transpose(0, 1) + 1, {"sum": y + x}) if self.turns else (y, y.transpose(0, 1))
+
+        for turns in (True, False):
+            layer = Turned().eval()
+            layer.turns = turns
+            with torch.no_grad(), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                got, expected = (torch.utils._pytree.tree_leaves(f(self.x)) for f in (attn.compile(layer, (self.x,)).as_module(layer), layer))
+            for one, two in zip(got, expected, strict=True):
+                self.assertNear(one, two)
+            self.assertEqual(sharing(got), sharing(expected))
+            self.assertEqual([str(warning.message).partition("because ")[2] for warning in caught],
+                             [] if turns else ["its results share memory with its arguments, with its weights or with each other"])
+
     def test_enable_grad(self):
         class Enabled(Layer):
             @torch.enable_grad()
