@@ -64,6 +64,8 @@ class Compiled(torch.nn.Module):
         self._warned = set()
         self._switches_gradients_on = _switches_gradients_on(kernel._source.program)
         self._orders, self._never = [], None  # the second: why the kernel can never take the layer's place
+        if not kernel.signature["inputs"]:
+            self._never = "it takes no tensors, whose package would be that of the results"
         try:
             self._orders = _find_orders(kernel._source.program)
         except Error as reason:

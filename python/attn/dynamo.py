@@ -216,6 +216,10 @@ class Compiled:
         self._compile(weights)
 
     def _compile(self, weights):
+        tensors = [i for i, fake in enumerate(self.fakes) if isinstance(fake, torch.Tensor)]
+        if tensors and all(weights[i] is not None for i in tensors):
+            # The results of a kernel are arrays of the package of its first input, so it needs one.
+            weights = [None if i == tensors[0] else weight for i, weight in enumerate(weights)]
         module = Lifted(self.graph, self.fakes, weights).eval()
         with torch._guards.tracing(None):  # so that assumptions of torch.export do not become guards of the graph
             kernel = compile_module(module, module.examples, dynamic=module.dynamic_shapes(), **self.options)

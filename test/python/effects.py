@@ -205,6 +205,22 @@ class Results(Case):
 
         self.compare(program, torch.randn(2, 7, 8), report="compiled in 1 parts")
 
+    def test_weights_alone(self):
+        """A graph that takes nothing but weights."""
+
+        class Constant(Layer):
+            def __init__(self):
+                super().__init__()
+                self.x = torch.nn.Parameter(torch.randn(2, 5, 16))
+
+            def forward(self):
+                return super().forward(self.x)
+
+        module = Constant().eval()
+        self.compare(module, report="compiled as a whole")
+        with torch.no_grad(), self.assertWarnsRegex(UserWarning, "it takes no tensors"):
+            self.assertNear(attn.compile(module).as_module(module)(), module())
+
     def test_weights_as_results(self):
         class Tied(Layer):
             def forward(self, x):
