@@ -147,7 +147,6 @@ def export(module, args, kwargs, dynamic):
             raise error(f"torch.export cannot export {type(module).__name__} for all sizes; write the sizes that it supports in "
                         f"`dynamic`, as {allowed} in place of the name", "COMPILE") from reason
         raise error(f"torch.export cannot export {type(module).__name__}: {reason}", "COMPILE") from reason
-    _refuse_dropout(program)
     convention.set_results(program)
     return program, convention
 
@@ -224,6 +223,7 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
                             "(x.clone())")
         elif torch and isinstance(model, torch.nn.Module):
             program, convention = export(model, tuple(args), kwargs, dynamic)
+            _refuse_dropout(program)
             module = model
         else:
             raise error(f"compile: expected a module, an exported program or a path, got an object of type {type(model).__name__}")

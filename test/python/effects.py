@@ -276,6 +276,22 @@ class Regions(Case):
             self.assertNear(torch.compile(program, backend="attn", options={"fallback": "eager"})(x), expected)
         self.assertRegex(attn.dynamo.reports[-1], "compiled in 2 parts.*rand_like is random")
 
+    def test_dropout(self):
+        """Dropout in a model in training mode leaves the attentions before and after it to attn."""
+
+        class Dropped(Layer):
+            def forward(self, x):
+                y = super().forward(x)
+                return super().forward(F.dropout(y, 0.5, self.training))
+
+        layer, x = Dropped(), torch.randn(2, 5, 16)
+        with torch.no_grad():
+            torch.manual_seed(1)
+            expected = layer(x)
+            torch.manual_seed(1)
+            self.assertNear(torch.compile(layer, backend="attn", options={"fallback": "eager"})(x), expected)
+        self.assertRegex(attn.dynamo.reports[-1], "compiled in 2 parts.*dropout is random")
+
     def test_fallbacks(self):
         def program(x):
             return attend(unsupported(x), x, x)
