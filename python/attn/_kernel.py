@@ -230,8 +230,11 @@ def _convert(array, dtype):
     name = NUMPY_TYPES[dtype]
     torch = sys.modules.get("torch")
     if torch and isinstance(array, torch.Tensor):
+        if array.is_complex():  # a kernel takes pairs of real numbers
+            array = torch.view_as_real(array.resolve_conj())
         return array.to(getattr(torch, name)).contiguous()
-    if hasattr(array, "__array_namespace__") and type(array).__module__.split(".")[0] != "numpy":
+    numpy = sys.modules.get("numpy")
+    if hasattr(array, "__array_namespace__") and not (numpy and isinstance(array, numpy.ndarray)):
         space = array.__array_namespace__()
         return space.asarray(array, dtype=getattr(space, name))
     import numpy
@@ -294,7 +297,6 @@ class Kernel(_attn.Function):
         self._names = [argument["name"] for argument in self.signature["inputs"]]
         self._symbols = [symbol["name"] for symbol in self.signature["symbols"]]
         self._buffer_names = [argument["name"] for argument in self.signature["inputs"] if argument.get("in_out")]
-        self._written = [i for i, argument in enumerate(self.signature["inputs"]) if argument.get("in_out")]
         self._convention = None  # the Convention of the module, if the kernel was compiled from one
         self._source = None  # the model from which the kernel was compiled
         self._report_json = None  # the report that attnc wrote
@@ -358,9 +360,6 @@ class Kernel(_attn.Function):
             if not isinstance(reason, _attn.Error):
                 self._explain(inputs, reason)
             raise
-        torch = sys.modules.get("torch")
-        if torch and (written := [inputs[i] for i in self._written if isinstance(inputs[i], torch.Tensor)]):
-            torch.autograd.graph.increment_version(written)
         if out is not None:
             return out
         if self._convention and self._convention.out_spec is not None:

@@ -1,6 +1,7 @@
 """Kernel.as_module: a kernel in place of a layer of a model."""
 
 import copy
+import operator
 import warnings
 
 import torch
@@ -58,7 +59,7 @@ class Compiled(torch.nn.Module):
         self.training = layer.training
         self._kernel = kernel
         self._copies_arguments = copies_arguments
-        self._weights = Weights()
+        self._weights, self._packed = Weights(), []
         self._loads = None  # the number of kernel.load_state_dict after which the kernel has the weights of this layer
         self._unfit = None  # why the kernel cannot use the present weights
         self._warned = set()
@@ -107,7 +108,9 @@ class Compiled(torch.nn.Module):
     def _update(self):
         """Packs the weights again if they have changed."""
         tensors = self._tensors()
-        if self._loads == self._kernel._loads and not self._weights.have_changed(tensors):
+        # Another tensor may have the memory of the one that was packed, for example as its transpose.
+        if self._loads == self._kernel._loads and len(tensors) == len(self._packed) \
+                and all(map(operator.is_, tensors, self._packed)) and not self._weights.have_changed(tensors):
             return
         # A state_dict contains only persistent buffers.
         buffers = {name: tensor for name, tensor in self.layer.named_buffers() if name in self._kernel._source.tensors()}
@@ -117,6 +120,7 @@ class Compiled(torch.nn.Module):
         except Error as reason:
             self._unfit = str(reason)
         self._weights.remember(tensors)
+        self._packed = tensors
         self._loads = self._kernel._loads
 
     # Calls.

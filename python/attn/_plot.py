@@ -14,6 +14,7 @@ from typing import Any
 from attn import _compiler
 from attn._kernel import error
 from attn._masks import Mask, Trace, write
+from attn._source import _to_numpy
 
 MOST_PICTURES = 8
 MOST_PAIRS = 1 << 26
@@ -186,7 +187,9 @@ def plot_mask(mask: Callable[..., Any], queries: int, keys: int | None = None, *
     if len(arrays) > len(captures):
         raise error(f"plot_mask: expected {len(captures)} arrays ({names}), got {len(arrays)}", "COUNT")
     sizes = {"b": 1, "h": heads, "q": queries, "k": keys}
-    arrays = [numpy.asarray(array).astype("bool" if captured.type == "i1" else "int64") for array, captured in zip(arrays, captures)]
+    if any(isinstance(array, numpy.ma.MaskedArray) for array in arrays):
+        raise error("plot_mask: expected arrays without a mask, got a masked array; pass x.filled(value) or x.data")
+    arrays = [_to_numpy(array).astype("bool" if captured.type == "i1" else "int64") for array, captured in zip(arrays, captures)]
     by_name = {captured.name: array for captured, array in zip(captures, arrays)}
     for captured, places in trace.reads:
         array = by_name[captured.name]

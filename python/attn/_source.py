@@ -23,7 +23,7 @@ def _write_safetensors(path, tensors):
         dtype = str(tensor.dtype).removeprefix("torch.")
         if hasattr(tensor, "detach"):
             torch = sys.modules["torch"]
-            tensor = tensor.detach().cpu().contiguous()
+            tensor = plain(tensor)
             shape, data = list(tensor.shape), tensor.flatten().view(torch.uint8).numpy() if tensor.numel() else b""
         else:
             shape, data = list(tensor.shape), numpy.ascontiguousarray(tensor).reshape(-1).view("uint8")
@@ -81,6 +81,7 @@ class Source:
     def check(self, kernel, inputs, tolerance):
         import numpy
 
+        kernel.workspace_size(tuple(inputs))  # raises the errors of a call
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             options = [self.model_file(folder), *self.options, *([] if tolerance is None else [f"--tolerance={tolerance}"])]
@@ -137,7 +138,7 @@ def _to_numpy(array):
 
     if hasattr(array, "detach"):
         torch = sys.modules["torch"]
-        array = array.detach().cpu()
+        array = plain(array)
         return array.view(torch.int16).numpy().view("uint16") if array.dtype == torch.bfloat16 else array.numpy()
     return numpy.asarray(array)
 
@@ -243,8 +244,9 @@ class ModuleSource(Source):
             raise error("expected weights that were not changed in place since attn packed them; call "
                         "k.load_state_dict(module.state_dict()) first", "WEIGHTS")
         for name, tensor in self.known.items():
+            tensor = torch.as_tensor(tensor).detach().resolve_conj().resolve_neg()  # the file would lack these bits
             if isinstance(self.program.state_dict.get(name), torch.nn.Parameter):
-                tensor = torch.nn.Parameter(torch.as_tensor(tensor), requires_grad=False)
+                tensor = torch.nn.Parameter(tensor, requires_grad=False)
             (self.program.state_dict if name in self.program.state_dict else self.program.constants)[name] = tensor
         try:
             torch.export.save(self.program, folder / "model.pt2")
@@ -292,6 +294,7 @@ def version(tensor):
 
 
 def plain(tensor):
-    return tensor.detach().cpu().contiguous() if hasattr(tensor, "detach") else tensor
+    """Returns a tensor on the CPU whose memory has its elements in order: without the conjugate and the negative bit."""
+    return tensor.detach().cpu().contiguous().resolve_conj().resolve_neg() if hasattr(tensor, "detach") else tensor
 
 

@@ -38,7 +38,8 @@ def _keys(b, h, q, k, keep: bool, end):
     return keep[b, k] & (k < end[b])  # attn skips the tiles of keys from end[b] on
 
 
-MASKS = {"none": None, "causal": Mask(_causal), "kept": Mask(_kept), "kept of all": Mask(_kept_of_all), "keys": Mask(_keys)}
+MASKS = {"none": None, "causal": Mask(_causal), "kept": Mask(_kept), "kept of all": Mask(_kept_of_all),
+         "keys": Mask(_keys)}
 
 
 @functools.cache

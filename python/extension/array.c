@@ -7,12 +7,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "array.h"
+#include "extension.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum { COMPLEX = 5 }; // DLPack's kDLComplex
+
+static ArrayResult refuse(Array *array, const char *reason) {
+  array->reason = reason;
+  return ARRAY_REFUSED;
+}
 
 //===-- DLPack's functions in C --------------------------------------------===//
 
@@ -22,6 +27,8 @@ typedef struct {
   const DLPackExchangeAPI *api; ///< may be null
   bool by_buffer;               ///< through the buffer protocol, not through a capsule
   bool is_immutable;            ///< read-only, which DLPack does not report
+  PyCFunction is_neg;           ///< the function of PyTorch's method of this name; null for other packages
+  bool is_masked;               ///< arrays with a mask, such as numpy.ma's
 } Route;
 
 /// Whether both types have the same attribute of this name, or both lack it.
@@ -78,20 +85,34 @@ static PyObject *find_package(PyTypeObject *type) {
   return package;
 }
 
-/// Chooses how to view arrays of `type`. Arrays of some packages, such as JAX, support both capsules and buffers. Such
-/// arrays are viewed through capsules, except NumPy's: the outputs of a call must be arrays of the package of its first
-/// input, but if this input is viewed as a buffer, they are arrays of NumPy.
-static Route find_route(PyTypeObject *type) {
+/// Returns the C function of a method without arguments; null if there is none. It is faster than a call of the method.
+static PyCFunction find_method(PyObject *object, const char *name) {
+  PyObject *method = PyObject_GetAttrString(object, name);
+  PyErr_Clear();
+  bool is_plain = method && PyCFunction_Check(method) && PyCFunction_GetFlags(method) == METH_NOARGS;
+  PyCFunction function = is_plain ? PyCFunction_GetFunction(method) : NULL;
+  Py_XDECREF(method);
+  return function;
+}
+
+/// Chooses how to view arrays of the type of `object`. Arrays of some packages, such as JAX, support both capsules and
+/// buffers. Such arrays are viewed through capsules, except NumPy's: the outputs of a call must be arrays of the
+/// package of its first input, but if this input is viewed as a buffer, they are arrays of NumPy.
+static Route find_route(PyObject *object) {
   // A program uses few types of arrays, so a small table suffices. The table keeps the types alive.
   enum { KNOWN_TYPES = 8 };
   static Route known[KNOWN_TYPES];
   static int num_known;
+  PyTypeObject *type = Py_TYPE(object);
   for (int i = 0; i < num_known; ++i)
     if (known[i].type == type)
       return known[i];
 
-  Route route = {type, find_api(type), false, false};
+  Route route = {.type = type, .api = find_api(type)};
   PyObject *package = find_package(type);
+  route.is_neg = find_method(object, "is_neg");
+  route.is_masked =
+      PyObject_HasAttrString((PyObject *)type, "mask") && PyObject_HasAttrString((PyObject *)type, "filled");
   route.by_buffer = !PyObject_HasAttrString((PyObject *)type, "__dlpack__") ||
                     (package && PyUnicode_CompareWithASCIIString(package, "numpy") == 0);
   static const char *const immutable[] = {"jax", "jaxlib", "tensorflow"};
@@ -137,24 +158,31 @@ static ArrayResult view_buffer(PyObject *object, Array *array) {
   Py_buffer *buffer = &array->buffer;
   array->read_only = buffer->readonly;
   DLDataType dtype = parse_format(buffer->format, buffer->itemsize);
-  bool whole = buffer->ndim <= MAX_RANK;
-  for (int i = 0; whole && dtype.code != 255 && i < buffer->ndim; ++i) { // an element of code 255 may have size 0
-    array->shape[i] = buffer->shape[i];
-    array->strides[i] = buffer->strides[i] / buffer->itemsize;
-    whole = buffer->strides[i] % buffer->itemsize == 0;
-  }
-  if (dtype.code == 255)
+  bool is_whole = true;
+  ArrayResult result = ARRAY_OK;
+  if (dtype.code == 255) { // an element may have size 0
     PyErr_Format(PyExc_TypeError, "expected elements that are numbers in this machine's byte order, got format '%s'",
                  buffer->format);
-  else if (!whole)
-    PyErr_Format(PyExc_TypeError, "expected at most %d dimensions and strides of whole elements", MAX_RANK);
-  if (PyErr_Occurred()) {
+    result = ARRAY_ERROR;
+  } else if (buffer->ndim > MAX_RANK) {
+    result = refuse(array, "expected at most 16 dimensions, got more"); // MAX_RANK
+  }
+  for (int i = 0; result == ARRAY_OK && i < buffer->ndim; ++i) {
+    array->shape[i] = buffer->shape[i];
+    if (buffer->strides) { // ctypes' arrays have none
+      array->strides[i] = buffer->strides[i] / buffer->itemsize;
+      is_whole &= buffer->strides[i] % buffer->itemsize == 0;
+    }
+  }
+  if (!is_whole)
+    result = refuse(array, "expected strides of whole elements, got others; pass numpy.ascontiguousarray(x)");
+  if (result != ARRAY_OK) {
     PyBuffer_Release(buffer);
     buffer->obj = NULL;
-    return ARRAY_ERROR;
+    return result;
   }
   array->tensor = (DLTensor){.data = buffer->buf, .device = {kDLCPU, 0}, .ndim = buffer->ndim, .dtype = dtype,
-                             .shape = array->shape, .strides = array->strides};
+                             .shape = array->shape, .strides = buffer->strides ? array->strides : NULL};
   return ARRAY_OK;
 }
 
@@ -207,16 +235,64 @@ static ArrayResult view_capsule(PyObject *object, Array *array) {
   return ARRAY_ERROR;
 }
 
+//===-- PyTorch's tensors --------------------------------------------------===//
+
+/// Sets array->bits. DLPack does not report these bits: it gives the memory as it is. Returns -1 with an exception on
+/// failure.
+static int find_bits(PyObject *tensor, Array *array) {
+  PyObject *negative = array->is_neg(tensor, NULL);
+  bool is_complex = negative && array->tensor.dtype.code == COMPLEX;
+  PyObject *conjugate = is_complex ? PyObject_CallMethod(tensor, "is_conj", NULL) : NULL;
+  array->bits = (negative == Py_True ? NEGATIVE : 0) | (conjugate == Py_True ? CONJUGATE : 0);
+  int result = negative && (conjugate || !is_complex) ? 0 : -1;
+  Py_XDECREF(negative);
+  Py_XDECREF(conjugate);
+  return result;
+}
+
+/// Whether forward-mode differentiation has given `tensor` a tangent. Returns -1 with an exception on failure.
+static int has_tangent(PyObject *tensor) {
+  static PyObject *names, *level_name; // of torch.autograd.forward_ad
+  if (!names) {
+    PyObject *module = PyImport_ImportModule("torch.autograd.forward_ad");
+    if (!module)
+      return -1;
+    level_name = PyUnicode_InternFromString("_current_level");
+    names = PyModule_GetDict(module);
+  }
+  PyObject *level = PyDict_GetItemWithError(names, level_name);
+  if (level && PyLong_AsLong(level) < 0) // no code inside forward_ad.dual_level() is running
+    return 0;
+  PyObject *unpack = PyDict_GetItemString(names, "unpack_dual");
+  PyObject *dual = unpack ? PyObject_CallFunctionObjArgs(unpack, tensor, NULL) : NULL;
+  PyObject *tangent = dual ? PyObject_GetAttrString(dual, "tangent") : NULL;
+  int result = tangent ? tangent != Py_None : -1;
+  Py_XDECREF(tangent);
+  Py_XDECREF(dual);
+  return result;
+}
+
+/// Whether a function runs that torch.func transforms, for example with vmap or grad. Keeps the current exception.
+static bool is_in_transform(void) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject *module = PyImport_ImportModule("torch._C._functorch");
+  PyObject *level = module ? PyObject_CallMethod(module, "maybe_current_level", NULL) : NULL;
+  bool result = level && level != Py_None;
+  Py_XDECREF(level);
+  Py_XDECREF(module);
+  PyErr_Restore(type, value, trace);
+  return result;
+}
+
 //===-- Any array ----------------------------------------------------------===//
 
 /// Turns a view of complex numbers into a view with one more dimension, which has the real and the imaginary part. This
 /// is the form in which a compiled function takes complex numbers.
 static bool split_complex(Array *array) {
   DLTensor *tensor = &array->tensor;
-  if (tensor->ndim >= MAX_RANK) {
-    PyErr_Format(PyExc_TypeError, "expected fewer than %d dimensions of complex numbers", MAX_RANK);
+  if (tensor->ndim >= MAX_RANK)
     return false;
-  }
   int64_t elements = 1;
   for (int32_t i = tensor->ndim; i-- > 0;) {
     array->strides[i] = 2 * (tensor->strides ? tensor->strides[i] : elements);
@@ -231,12 +307,17 @@ static bool split_complex(Array *array) {
   return true;
 }
 
+/// Views the memory of an array.
 static ArrayResult view(PyObject *object, Array *array) {
   array->memory = NULL;
   array->buffer.obj = NULL;
   array->read_only = 0;
-  Route route = find_route(Py_TYPE(object));
+  array->bits = 0;
+  Route route = find_route(object);
   array->api = route.api;
+  array->is_neg = route.is_neg;
+  if (route.is_masked)
+    return refuse(array, "expected an array without a mask, got a masked array; pass x.filled(value) or x.data");
   if (route.api)
     return route.api->borrow(object, &array->tensor) ? ARRAY_ERROR : ARRAY_OK;
   if (!route.by_buffer) {
@@ -267,16 +348,67 @@ static ArrayResult view(PyObject *object, Array *array) {
 
 ArrayResult array_view(PyObject *object, Array *array) {
   ArrayResult result = view(object, array);
-  if (result == ARRAY_OK && array->tensor.dtype.code == COMPLEX && !split_complex(array)) {
-    array_release(array);
-    return ARRAY_ERROR;
+  if (result == ARRAY_ERROR && array->is_neg && is_in_transform()) {
+    PyErr_Clear();
+    return refuse(array, "expected a tensor outside of the transforms of torch.func, such as vmap and grad, got one "
+                         "inside");
   }
+  if (result == ARRAY_OK && array->is_neg) {
+    int tangent = has_tangent(object);
+    if (tangent > 0)
+      result = refuse(array, "expected a tensor without a tangent, because attn computes none, got one with a tangent "
+                             "of torch.autograd.forward_ad; pass unpack_dual(x).primal");
+    else if (tangent < 0 || find_bits(object, array) < 0)
+      result = ARRAY_ERROR;
+  }
+  if (result == ARRAY_OK && array->tensor.dtype.code == COMPLEX && !split_complex(array))
+    result = refuse(array, "expected at most 15 dimensions of complex numbers, got more");
+  if (result != ARRAY_OK)
+    array_release(array);
   return result;
+}
+
+ArrayResult array_resolve(PyObject *object, Array *array) {
+  if (!array->bits)
+    return ARRAY_OK;
+  array_release(array);
+  PyObject *real = PyObject_CallMethod(object, "resolve_conj", NULL);
+  PyObject *copy = real ? PyObject_CallMethod(real, "resolve_neg", NULL) : NULL;
+  Py_XDECREF(real);
+  ArrayResult result = copy ? array_view(copy, array) : ARRAY_ERROR;
+  if (result == ARRAY_OK && !array->memory) // a capsule keeps the copy alive
+    array->memory = copy;
+  else
+    Py_XDECREF(copy);
+  return result;
+}
+
+int array_finish_write(PyObject *object, const Array *array) {
+  if (!array->is_neg)
+    return 0;
+  static PyObject *increment_version;
+  if (!increment_version) {
+    PyObject *graph = PyImport_ImportModule("torch.autograd.graph");
+    increment_version = graph ? PyObject_GetAttrString(graph, "increment_version") : NULL;
+    Py_XDECREF(graph);
+  }
+  PyObject *changed = increment_version ? PyObject_CallFunctionObjArgs(increment_version, object, NULL) : NULL;
+  Py_XDECREF(changed);
+  // The written elements are those of the memory: -x in place gives x to a tensor with the negative bit.
+  if (changed && array->bits & NEGATIVE) {
+    changed = PyObject_CallMethod(object, "neg_", NULL);
+    Py_XDECREF(changed);
+  }
+  if (changed && array->bits & CONJUGATE) {
+    changed = PyObject_CallMethod(object, "conj_physical_", NULL);
+    Py_XDECREF(changed);
+  }
+  return changed ? 0 : -1;
 }
 
 void array_release(Array *array) {
   if (array->buffer.obj)
-    PyBuffer_Release(&array->buffer);
+    PyBuffer_Release(&array->buffer); // also sets buffer.obj to null
   Py_CLEAR(array->memory);
 }
 
@@ -347,6 +479,11 @@ PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype
     DLManagedTensorVersioned *tensor = NULL;
     if (!api->allocate(&prototype, &tensor, NULL, set_error) && tensor)
       api->to_object(tensor, (void **)&made);
+    else if (view_of_like->is_neg && is_in_transform()) {
+      PyErr_Clear();
+      raise_error(ATTN_ERROR_USAGE, "expected a call outside of the transforms of torch.func, such as vmap and grad, "
+                                    "got one inside");
+    }
   } else if (view_of_like && view_of_like->tensor.device.device_type != kDLCPU) {
     PyErr_Format(PyExc_TypeError, "expected PyTorch's tensors on a GPU, got an array of type %R", Py_TYPE(like));
   } else {
@@ -354,7 +491,7 @@ PyObject *array_make(PyObject *like, const Array *view_of_like, DLDataType dtype
   }
   if (!made)
     return NULL;
-  if (array_view(made, array) != ARRAY_OK) {
+  if (view(made, array) != ARRAY_OK) { // a new array needs no further checks
     Py_DECREF(made);
     return NULL;
   }

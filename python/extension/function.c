@@ -79,12 +79,26 @@ typedef struct {
   int32_t num_inputs, num_outputs;
   bool is_plain; ///< one output, called "out", and no input that a call writes to
   bool *in_out;  ///< for each input, whether a call writes to it
+  bool has_in_out;
   long num_threads; ///< 0: PyTorch's number if the first input is a PyTorch tensor, otherwise all CPUs of the process
 } Function;
 
 static int describe(attn_function *function, attn_role role, int32_t index, attn_argument *argument) {
   *argument = (attn_argument){.size = sizeof *argument};
   return check(attn_function_argument(function, role, index, argument));
+}
+
+/// Raises attn.Error about an argument, and returns -1. `reason` says what was expected and what was given.
+static int refuse(const Function *self, attn_role role, int32_t index, const char *reason) {
+  attn_argument argument;
+  if (describe(self->function, role, index, &argument) < 0)
+    return -1;
+  const char *name = attn_function_name(self->function);
+  PyObject *text = PyUnicode_FromFormat("%s: argument '%s' %s", name, argument.name, reason);
+  if (text)
+    raise_error(ATTN_ERROR_USAGE, PyUnicode_AsUTF8AndSize(text, NULL));
+  Py_XDECREF(text);
+  return -1;
 }
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -120,8 +134,10 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
       Py_DECREF(self);
       return NULL;
     }
-    if (is_input)
+    if (is_input) {
       self->in_out[i] = argument.in_out;
+      self->has_in_out |= argument.in_out;
+    }
     self->is_plain &= is_input ? !argument.in_out : strcmp(argument.name, "out") == 0;
   }
   return (PyObject *)self;
@@ -136,6 +152,25 @@ static void function_dealloc(Function *self) {
   freefunc release = PyType_GetSlot(type, Py_tp_free);
   release(self);
   Py_DECREF((PyObject *)type);
+}
+
+/// Clears the current exception, which array_view raised. Returns a text for an error of attn, a new reference, or null
+/// with an exception.
+static PyObject *take_reason(void) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject *text = value ? PyObject_Str(value) : NULL;
+  const char *lines = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+  PyObject *line = lines ? PyUnicode_FromStringAndSize(lines, strcspn(lines, "\n")) : NULL; // PyTorch adds a trace
+  bool is_own = lines && strncmp(lines, "expected", strlen("expected")) == 0;
+  const char *what = is_own ? "" : "expected an array of numbers in memory, got one that cannot be read: ";
+  PyObject *reason = line ? PyUnicode_FromFormat("%s%U", what, line) : NULL;
+  Py_XDECREF(line);
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return reason;
 }
 
 //===-- Weights ------------------------------------------------------------===//
@@ -168,8 +203,15 @@ static PyObject *function_set_weights(Function *self, PyObject *tensors) {
   bool is_ok = arrays && names && pointers;
   while (is_ok && PyDict_Next(tensors, &position, &key, &value)) {
     ArrayResult result = array_view(value, &arrays[count]);
+    if (result == ARRAY_OK)
+      result = array_resolve(value, &arrays[count]);
     if (result == ARRAY_NONE)
       PyErr_Format(PyExc_TypeError, "expected an array for weight '%S', got an object of type %R", key, Py_TYPE(value));
+    PyObject *reason = result == ARRAY_REFUSED ? PyUnicode_FromString(arrays[count].reason)
+                       : result == ARRAY_ERROR ? take_reason() : NULL;
+    if (reason)
+      PyErr_Format(error_type, "%s: weight '%S' %U", attn_function_name(self->function), key, reason);
+    Py_XDECREF(reason);
     is_ok = result == ARRAY_OK;
     if (is_ok) {
       pointers[count] = &arrays[count].tensor;
@@ -255,12 +297,12 @@ static attn_pool *find_pool(long threads) {
   return pool;
 }
 
-/// Raises an error if `input` requires a gradient: attn computes none, so the gradient would be missing without notice.
-static int check_gradients(PyObject *input) {
+/// Raises an error if `tensor` requires a gradient: attn computes none, so it would be missing without notice.
+static int check_gradients(PyObject *tensor, bool is_input) {
   static PyObject *requires_grad, *is_grad_enabled;
   if (!requires_grad && !(requires_grad = PyUnicode_InternFromString("requires_grad")))
     return -1;
-  PyObject *requires = PyObject_GetAttr(input, requires_grad);
+  PyObject *requires = PyObject_GetAttr(tensor, requires_grad);
   if (!requires) {
     PyErr_Clear(); // not a tensor of PyTorch
     return 0;
@@ -281,19 +323,67 @@ static int check_gradients(PyObject *input) {
     return -1;
   bool is_enabled = enabled == Py_True;
   Py_DECREF(enabled);
-  if (is_enabled)
-    return raise_error(ATTN_ERROR_USAGE, "expected inputs without gradients, because attn computes none; call inside "
-                                         "torch.no_grad() or torch.inference_mode(), or pass x.detach()");
-  return 0;
+  if (!is_enabled)
+    return 0;
+  return raise_error(ATTN_ERROR_USAGE,
+                     is_input ? "expected inputs without gradients, because attn computes none; call inside "
+                                "torch.no_grad() or torch.inference_mode(), or pass x.detach()"
+                              : "expected outputs without gradients, because attn computes none; call inside "
+                                "torch.no_grad() or torch.inference_mode(), or pass out.detach()");
 }
 
-static ArrayResult view_input(PyObject *object, Array *array) {
+/// Says why a call cannot take the input `index`, which is viewed; null if it can.
+static const char *why_not(const Function *self, int32_t index, const Array *array) {
+  if (array->read_only && index < self->num_inputs && self->in_out[index])
+    return "expected a writable array, because the call writes to it, got a read-only array";
+  // A copy without bits does not suffice if the call writes to this input, or to another one with the same memory.
+  if (array->bits && self->has_in_out)
+    return array->bits & NEGATIVE ? "expected a tensor without the negative bit, because the call writes to inputs, "
+                                    "got one with this bit; pass x.resolve_neg()"
+                                  : "expected a tensor without the conjugate bit, because the call writes to inputs, "
+                                    "got one with this bit; pass x.resolve_conj()";
+  return NULL;
+}
+
+static ArrayResult view_input(const Function *self, int32_t index, PyObject *object, Array *array) {
   ArrayResult result = array_view(object, array);
-  if (result == ARRAY_OK && array->api && check_gradients(object) < 0) {
-    array_release(array);
+  if (result == ARRAY_OK) {
+    if (array->is_neg && check_gradients(object, /*is_input=*/true) < 0)
+      result = ARRAY_ERROR;
+    else if ((array->reason = why_not(self, index, array)))
+      result = ARRAY_REFUSED;
+    if (result != ARRAY_OK)
+      array_release(array);
+    else
+      result = array_resolve(object, array);
+  }
+  if (result == ARRAY_REFUSED) {
+    refuse(self, ATTN_INPUT, index, array->reason);
     result = ARRAY_ERROR;
   }
   return result;
+}
+
+/// Views the array that the caller gave for the output `index`. Returns -1 with an exception on failure.
+static int view_output(const Function *self, int32_t index, PyObject *object, Array *array) {
+  ArrayResult result = array_view(object, array);
+  PyObject *reason = NULL;
+  if (result == ARRAY_OK && !array->read_only) {
+    if (!array->is_neg || check_gradients(object, /*is_input=*/false) == 0)
+      return 0;
+  } else if (result == ARRAY_OK) {
+    reason = PyUnicode_FromString("expected a writable array, got a read-only array");
+  } else if (result == ARRAY_NONE) {
+    reason = PyUnicode_FromFormat("expected an array, got an object of type %R", Py_TYPE(object));
+  } else {
+    reason = result == ARRAY_REFUSED ? PyUnicode_FromString(array->reason) : take_reason();
+  }
+  if (reason)
+    refuse(self, ATTN_OUTPUT, index, PyUnicode_AsUTF8AndSize(reason, NULL));
+  Py_XDECREF(reason);
+  if (result == ARRAY_OK)
+    array_release(array);
+  return -1;
 }
 
 /// Adds the values of `from` to the dictionary `statistics`.
@@ -330,19 +420,13 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
     }
   }
   for (int32_t i = 0; i < num_inputs; ++i) {
-    *result = view_input(PyTuple_GetItem(inputs, i), &arrays[i]);
+    *result = view_input(self, i, PyTuple_GetItem(inputs, i), &arrays[i]);
     if (*result != ARRAY_OK) {
       *none = i;
       goto end;
     }
     pointers[i] = &arrays[i].tensor;
     ++num_views;
-    if (arrays[i].read_only && i < self->num_inputs && self->in_out[i]) {
-      *result = ARRAY_ERROR;
-      raise_error(ATTN_ERROR_USAGE, "expected a writable array for an input that the call changes, got a "
-                                    "read-only array");
-      goto end;
-    }
   }
   *result = ARRAY_ERROR;
   const Array *first = num_inputs ? &arrays[0] : NULL;
@@ -352,18 +436,11 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
     Array *array = &arrays[num_inputs + i];
     if (outputs) {
       PyObject *output = PyTuple_GetItem(outputs, i);
-      ArrayResult viewed = array_view(output, array);
-      if (viewed == ARRAY_NONE)
-        PyErr_Format(PyExc_TypeError, "expected an array for output %d, got an object of type %R", i, Py_TYPE(output));
-      if (viewed != ARRAY_OK)
+      if (view_output(self, i, output, array) < 0)
         goto end;
       Py_INCREF(output);
       made[num_made++] = output;
       ++num_views;
-      if (array->read_only) {
-        raise_error(ATTN_ERROR_USAGE, "expected writable outputs, got a read-only array");
-        goto end;
-      }
     } else {
       attn_argument argument;
       int64_t shape[MAX_RANK];
@@ -397,6 +474,12 @@ static PyObject *run(Function *self, PyObject *inputs, PyObject *outputs, PyObje
   Py_END_ALLOW_THREADS
   if (check_call(status) < 0 || (statistics && fill_statistics(statistics, &measured) < 0))
     goto end;
+  for (int32_t i = 0; outputs && i < num_outputs; ++i)
+    if (array_finish_write(made[i], &arrays[num_inputs + i]) < 0)
+      goto end;
+  for (int32_t i = 0; self->has_in_out && i < num_inputs; ++i)
+    if (self->in_out[i] && array_finish_write(PyTuple_GetItem(inputs, i), &arrays[i]) < 0)
+      goto end;
 
   returned = is_single ? NULL : PyTuple_New(num_outputs);
   for (int32_t i = 0; i < num_outputs; ++i) {
@@ -479,7 +562,7 @@ static PyObject *function_workspace_size(Function *self, PyObject *inputs) {
   attn_workspace size = {.size = sizeof size};
   PyObject *returned = NULL;
   for (; arrays && pointers && num_views < count; ++num_views) {
-    ArrayResult result = view_input(PyTuple_GetItem(inputs, num_views), &arrays[num_views]);
+    ArrayResult result = view_input(self, num_views, PyTuple_GetItem(inputs, num_views), &arrays[num_views]);
     if (result == ARRAY_NONE)
       PyErr_SetString(PyExc_TypeError, "expected a tuple of arrays");
     if (result != ARRAY_OK)

@@ -1,6 +1,7 @@
 """kernel.py MODELS: tests the package attn with NumPy, without PyTorch. MODELS is examples/models."""
 import array
 import concurrent.futures
+import ctypes
 import importlib.util
 import os
 import pathlib
@@ -97,6 +98,107 @@ class Calls(Case):
         flat = array.array("f", self.x.ravel().tolist())
         view = memoryview(flat).cast("B").cast("f", self.x.shape)
         self.assertNear(self.kernel(view), self.expected)
+        numbers = ctypes.c_float
+        for size in reversed(self.x.shape):
+            numbers *= size
+        self.assertNear(self.kernel(numbers.from_buffer_copy(self.x.tobytes())), self.expected)
+        out = numbers()
+        self.kernel(view, out=out)
+        self.assertNear(np.array(out, np.float32), self.expected)
+
+    def test_masked_arrays(self):
+        """A mask would be ignored, so arrays with masks are refused, also if their masks hide nothing."""
+        masked = np.ma.masked_array(self.x, self.x > 1)
+        refused = "expected an array without a mask, got a masked array; pass x.filled"
+        for wrong in (masked, np.ma.array(self.x), masked.astype(np.float64), np.ma.masked):
+            for call in (lambda: self.kernel(wrong), lambda: self.kernel(x=wrong),
+                         lambda: self.kernel(wrong, copy=True), lambda: self.kernel.run((wrong,)),
+                         lambda: self.kernel.workspace_size((wrong,))):
+                with self.assertError(f"forward: argument 'x' {refused}"):
+                    call()
+        class Special(np.ma.MaskedArray):
+            pass
+
+        with self.assertError(refused):
+            self.kernel(masked.view(Special), copy=True)
+        with self.assertError(refused):
+            self.kernel.check(masked)
+        with self.assertError("plot_mask: expected arrays without a mask"):
+            attn.plot_mask(lengths, 8, 8, np.ma.array([2], mask=[True]))
+        out = np.ma.masked_array(np.zeros_like(self.x), self.x > 1)
+        with self.assertError(f"forward: argument 'out' {refused}"):
+            self.kernel(self.x, out=out)
+        self.assertFalse(out.data.any())
+        state = weights_of(self.kernel, 1)
+        with self.assertError(f"forward: weight 'out_proj.bias' {refused}"):
+            self.kernel.load_state_dict({**state, "out_proj.bias": np.ma.array(state["out_proj.bias"])})
+        self.assertNear(self.kernel(self.x), self.expected)
+        self.assertNear(self.kernel(masked.data), self.expected)
+        kernel = attn.attention(heads=1, head_size=8, mask=lengths)
+        q = np.ones((1, 1, 4, 8), np.float32)
+        with self.assertError(f"attention: argument 'n' {refused}"):
+            kernel(q, q, q, np.ma.array([2], mask=[True]))
+
+    def test_layouts(self):
+        """Arrays whose elements do not follow one another in memory are refused, or inputs converted by `copy=True`."""
+        shape, size, as_strided = self.x.shape, self.x.size, np.lib.stride_tricks.as_strided
+
+        def field(other):
+            return np.zeros(shape, [("x", np.float32), ("other", other)])["x"]
+
+        def unaligned():
+            return np.zeros(4 * size + 1, np.uint8)[1:].view(np.float32).reshape(shape)
+
+        def zeros(*sizes, dtype=np.float32):
+            return np.zeros(sizes, dtype)
+
+        layouts = ((zeros(*shape[::-1]).T, "expected stride 1 in dimension 2"), (zeros(*shape)[::-1], "got -896"),
+                   (zeros(*shape)[..., ::-1], "got -1"), (zeros(2, 14, 128)[..., :64], "got 128"),
+                   (zeros(2, 14, 128)[..., ::2], "got 2"), (zeros(14, 2, 64).swapaxes(0, 1), "got 128"),
+                   (field(np.float32), "got 2"), (field(np.uint8), "expected strides of whole elements"),
+                   (unaligned(), "aligned to 4 bytes"), (zeros(*shape, dtype=">f4"), "byte order"),
+                   (zeros(*shape, dtype=np.float16), "expected float32, got float16"))
+        for layout, pattern in layouts:
+            with self.subTest(pattern):
+                with self.assertError(f"argument 'out' .*{pattern}"):
+                    self.kernel(self.x, out=layout)
+                self.assertFalse(layout.any())
+                if layout.dtype == np.float16:
+                    continue
+                layout[...] = self.x
+                with self.assertError(f"argument 'x' .*{pattern}"):
+                    self.kernel(layout)
+                self.assertNear(self.kernel(layout, copy=True), self.expected)
+        row = zeros(shape[2])
+        for wrong, pattern in ((np.broadcast_to(row, shape), "expected a writable array, got a read-only array"),
+                               (as_strided(row, shape, (0, 0, 4)), "in dimension 1 .*, got 0"),
+                               (zeros(2, 14, 32, dtype=np.complex64), "expected rank 3, got 4"),
+                               (np.float32(3), "expected a writable array"), ("text", "expected an array"),
+                               (bytes(4 * size), "expected an array, got an object of type <class 'bytes'>"),
+                               (np.array(["text"]), "expected elements that are numbers"),
+                               (zeros(*shape, dtype=object), "expected elements that are numbers"),
+                               (self.x, "memory of 'x'")):
+            with self.subTest(pattern), self.assertError(f"forward: argument 'out' .*{pattern}"):
+                self.kernel(self.x, out=wrong)
+        for right in (zeros(1, *shape)[0], as_strided(zeros(size), shape, self.x.strides),
+                      zeros(size).view(np.recarray).reshape(shape)):
+            self.assertIs(self.kernel(self.x, out=right), right)
+            self.assertNear(np.asarray(right), self.expected)
+        kernel = attn.attention(heads=1, head_size=8)
+        q = np.random.default_rng(0).standard_normal((1, 1, 4, 8), np.float32)
+        strides = (4, 12, 32, 4)  # those of dimensions of size 1 do not matter
+        strange, out = (as_strided(array, q.shape, strides) for array in (q, np.zeros_like(q)))
+        self.assertNear(kernel(strange, strange, strange, out=out), reference(q, q, q))
+
+    def test_layouts_of_weights(self):
+        state = weights_of(self.kernel, 1)
+        for change, pattern in ((np.asfortranarray, "expected stride 1"), (lambda x: x[::-1], "got -64"),
+                                (lambda x: x.astype(">f4"), "expected elements that are numbers in this machine's"),
+                                (lambda x: np.broadcast_to(x[:1], x.shape), "got 0"),
+                                (lambda x: x.astype(object), "expected elements")):
+            with self.subTest(pattern), self.assertError(f"forward: weight 'out_proj.weight' .*{pattern}"):
+                self.kernel.load_state_dict({**state, "out_proj.weight": change(state["out_proj.weight"])})
+        self.assertNear(self.kernel(self.x), self.expected)
 
     def test_dlpack(self):
         class Other:  # an array of a package that supports only DLPack
