@@ -13,7 +13,8 @@ library with two sets of sizes. The script writes to OUT the files NAME.pt2, NAM
 NAME.in0.npy, float64 results as NAME.expected0.npy, and results of attn as NAME.got/0.npy; files of the second set of
 sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported files in OUT.
 
-The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only.
+The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only. For
+each model that torch cannot export, it prints a line that test/summary.py counts.
 
 Needs torch, transformers, timm, einops and numpy.
 """
@@ -674,9 +675,13 @@ def main():
     print(f"{'':38} {'export':9} {'attnc':8} fused/unfused attentions, errors of attn and of torch")
     outcomes = []
     for name in names:
-        if (outcome := study(name, options)) is not None:
-            outcomes.append(outcome)
-            print(outcome.line(), flush=True)
+        if (outcome := study(name, options)) is None:
+            print(f"skipped: no dynamic size: {name}")
+            continue
+        outcomes.append(outcome)
+        print(outcome.line(), flush=True)
+        if not outcome.exported:
+            print(f"skipped: no export by torch: {name}")
     total = {what: sum(bool(getattr(o, what)) for o in outcomes) for what in ("exported", "compiled", "right")}
     whole = sum(o.fused > 0 and o.unfused == 0 for o in outcomes)
     print(f"{len(outcomes)} models: {total['exported']} exported, {total['compiled']} compiled, "
