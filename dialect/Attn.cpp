@@ -206,18 +206,19 @@ static LogicalResult verifyDims(Operation *op, Type type, NamedAttribute attribu
   return success();
 }
 
-/// Verifies that `attn.bound` of an argument is a size or a symbol of the function, and that the elements of the
-/// argument are of i32 or i64.
+/// Verifies that `attn.bound` and `attn.below` of an argument are sizes or symbols of the function, and that the
+/// elements of the argument are integers. A negative number as `attn.below` says that all elements are positive.
 static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attribute) {
-  if (attribute.getName() != AttnDialect::kBoundAttr)
+  StringRef name = attribute.getName();
+  if (name != AttnDialect::kBoundAttr && name != AttnDialect::kBelowAttr)
     return success();
   auto shaped = dyn_cast<ShapedType>(type);
   auto element = shaped ? dyn_cast<IntegerType>(shaped.getElementType()) : nullptr;
-  if (!element || (element.getWidth() != 32 && element.getWidth() != 64) || !element.isSignless())
-    return op->emitError() << "expected '" << AttnDialect::kBoundAttr
-                           << "' on a tensor of i32 or i64, got " << type;
+  if (!element || !llvm::is_contained({8, 16, 32, 64}, element.getWidth()) || !element.isSignless())
+    return op->emitError() << "expected '" << name << "' on a tensor of i8, i16, i32 or i64, got "
+                           << type;
   if (auto size = dyn_cast<IntegerAttr>(attribute.getValue());
-      size && size.getValue().isNonNegative())
+      size && (size.getValue().isNonNegative() || name == AttnDialect::kBelowAttr))
     return success();
   auto symbol = dyn_cast<StringAttr>(attribute.getValue());
   auto symbols = op->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr);
@@ -225,7 +226,7 @@ static LogicalResult verifyBound(Operation *op, Type type, NamedAttribute attrib
         return known.getName() == symbol.getValue();
       }))
     return success();
-  return op->emitError() << "expected '" << AttnDialect::kBoundAttr << "' to be a size or one of '"
+  return op->emitError() << "expected '" << name << "' to be a size or one of '"
                          << AttnDialect::kSymbolsAttr << "', got " << attribute.getValue();
 }
 
@@ -281,6 +282,10 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
   if (!function)
     return success();
   Type type = function.getArgumentTypes()[index];
+  if (attribute.getName() == AttnDialect::kBelowAttr &&
+      !function.getArgAttr(index, AttnDialect::kBoundAttr))
+    return op->emitError() << "expected '" << AttnDialect::kBoundAttr << "' beside '"
+                           << AttnDialect::kBelowAttr << "'";
   return failure(failed(verifyDims(op, type, attribute)) ||
                  failed(verifyBound(op, type, attribute)) ||
                  failed(verifyUnsigned(op, type, attribute)) ||

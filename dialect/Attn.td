@@ -66,6 +66,7 @@ def Attn_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kSymbolsAttr = "attn.symbols";
     /// Argument: the bound, a size or a symbol; the runtime checks that every element is in [0, bound].
     static constexpr ::llvm::StringLiteral kBoundAttr = "attn.bound";
+    static constexpr ::llvm::StringLiteral kBelowAttr = "attn.below";
     /// linalg.generic: unit; the op adds products of its two inputs to its output, except where the first input is 0.
     static constexpr ::llvm::StringLiteral kSkipsZerosAttr = "attn.skips_zeros";
 

@@ -78,9 +78,10 @@ static bool isInside(func::FuncOp function, Value index, Value tensor, int64_t a
     return isClamped(index, size);
   if (!interval->argument)
     return interval->most < size;
-  auto bound = function.getArgAttrOfType<IntegerAttr>(interval->argument.getArgNumber(),
-                                                      AttnDialect::kBoundAttr);
-  return bound && size <= kMostRows && bound.getInt() < size - interval->most;
+  unsigned number = interval->argument.getArgNumber();
+  auto bound = function.getArgAttrOfType<IntegerAttr>(number, AttnDialect::kBoundAttr);
+  return bound && !function.getArgAttr(number, AttnDialect::kBelowAttr) && size <= kMostRows &&
+         bound.getInt() < size - interval->most;
 }
 
 /// Ensures that dimension `axis` of `tensor` has an element in every call, if its size is a number or a symbol: raises

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Test: test/frontend/mlir/indices.mlir, test/frontend/pt2/indices.test
+// Test: test/frontend/mlir/indices.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,6 @@ using namespace attn;
 static bool isIndexType(Type type) {
   return getElementTypeOrSelf(type).isInteger(32) || getElementTypeOrSelf(type).isInteger(64);
 }
-
-/// The greatest absolute value of a number that is added to an argument. The sum of this number and an index below
-/// kMostRows fits in 32 bits.
-static constexpr int64_t kMostOffset = 1 << 20;
 
 /// Returns `interval` if all its integers fit in the elements of `type`, and none otherwise.
 static std::optional<Interval> fitIn(Type type, std::optional<Interval> interval) {

@@ -20,9 +20,9 @@ struct Interval {
   int64_t least, most;
 };
 
-/// If the integers of an interval with an argument index a tensor of at most this number of rows, no 32-bit sum that
-/// computes them wraps around: the number that is added to the argument is at most 2^20.
-inline constexpr int64_t kMostRows = 1 << 30;
+/// The greatest absolute value of a number that is added to an argument, and the greatest number of rows of a tensor
+/// that the sum indexes. The sum of such a number and an index fits into 32 bits.
+inline constexpr int64_t kMostOffset = 1 << 20, kMostRows = 1 << 30;
 
 /// Returns the interval of the elements of `value`. `value` is a tensor, or a scalar in the body of the op that
 /// computes the elements. Returns none if the interval is not known. Follows chains of at most `depth` producers.

@@ -207,10 +207,11 @@ typedef struct attn_argument {
   const char *name;
   DLDataType dtype;
   int32_t rank;
-  int32_t bounded; ///< 1: every element must lie in [0, bound]
+  int32_t bounded; ///< 1: every element must lie in [-below, bound]
   attn_dim bound;
   int32_t in_out; ///< 1: an input that a call also writes to; the caller keeps it between calls
   int32_t reserved;
+  attn_dim below; ///< negative if every element must be positive
 } attn_argument;
 
 ATTN_API int32_t attn_function_num_arguments(const attn_function *function, attn_role role);

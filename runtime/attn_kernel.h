@@ -71,7 +71,7 @@ typedef void (*attn_pack_fn)(const void *const *weights, void *packed);
 typedef struct attn_dim_info {
   int64_t size;
   int32_t symbol;
-  int32_t reserved;
+  int32_t below; ///< only in attn_tensor_info.bound; 0 elsewhere
 } attn_dim_info;
 
 /// A step of a formula in postfix order: it pops its operands from a stack of integers and pushes
@@ -121,8 +121,10 @@ typedef struct attn_tensor_info {
   const attn_dim_info *shape;
   int32_t rank;
   uint8_t dtype_code, dtype_bits;
-  uint8_t bounded; ///< 1: every element, such as a length, must lie in [0, bound]; checked on CPUs
-  uint8_t in_out;  ///< 1: an input that the kernel also writes to
+  /// Not 0: every element, such as a length or an index, must lie in [-below, bound]; checked on CPUs. `below` is the
+  /// number bound.below if `bounded` is 1, and the value of symbol bound.below if `bounded` is 2.
+  uint8_t bounded;
+  uint8_t in_out; ///< 1: an input that the kernel also writes to
   attn_dim_info bound;
 } attn_tensor_info;
 

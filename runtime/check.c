@@ -28,7 +28,7 @@ refuse(const attnrt_argument *argument, attn_status status, const char *format, 
                      argument->info->name, expectation);
 }
 
-enum { DTYPE_INT = 0, DTYPE_BOOL = 6 }; // kDLBool, which DLPack 0.6 lacks
+enum { DTYPE_INT = 0, DTYPE_UINT = 1, DTYPE_BOOL = 6 }; // kDLBool, which DLPack 0.6 lacks
 
 typedef struct dtype_name {
   char text[24];
@@ -293,13 +293,23 @@ attn_status attnrt_check_memory(const attnrt_argument *argument, void **data, in
   return tensor->strides ? check_strides(argument) : ATTN_OK;
 }
 
-/// Reads element `i` into `value`. Returns false if the elements are not int32 or int64, the types
-/// that can have a bound.
+/// Reads element `i` into `value`. Returns false if the elements are not integers of a known size.
 static bool read_integer(const attn_tensor_info *info, const void *data, int64_t i,
                          int64_t *value) {
-  if (info->dtype_code != DTYPE_INT || (info->dtype_bits != 32 && info->dtype_bits != 64))
+  if (info->dtype_code == DTYPE_UINT && info->dtype_bits == 8)
+    *value = ((const uint8_t *)data)[i];
+  else if (info->dtype_code != DTYPE_INT)
     return false;
-  *value = info->dtype_bits == 32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+  else if (info->dtype_bits == 8)
+    *value = ((const int8_t *)data)[i];
+  else if (info->dtype_bits == 16)
+    *value = ((const int16_t *)data)[i];
+  else if (info->dtype_bits == 32)
+    *value = ((const int32_t *)data)[i];
+  else if (info->dtype_bits == 64)
+    *value = ((const int64_t *)data)[i];
+  else
+    return false;
   return true;
 }
 
@@ -308,18 +318,20 @@ attn_status attnrt_check_values(const attnrt_argument *argument, const void *dat
   const attn_tensor_info *info = argument->info;
   if (!info->bounded || argument->device.device_type != kDLCPU)
     return ATTN_OK;
-  int64_t count = 1, bound = attnrt_size(&info->bound, symbols);
+  attn_dim_info below = attnrt_below(info);
+  int64_t count = 1, least = -attnrt_size(&below, symbols),
+          bound = attnrt_size(&info->bound, symbols);
   for (int32_t axis = 0; axis < info->rank; ++axis)
     count *= argument->tensor->shape[axis];
   for (int64_t i = 0; i < count; ++i) {
     int64_t value;
     if (!read_integer(info, data, i, &value))
-      return refuse(argument, ATTN_ERROR_DTYPE, "int32 or int64 where values are bounded, got %s",
+      return refuse(argument, ATTN_ERROR_DTYPE, "integers where values are bounded, got %s",
                     name_dtype(info->dtype_code, info->dtype_bits).text);
-    if (value < 0 || value > bound)
+    if (value < least || value > bound)
       return refuse(argument, ATTN_ERROR_VALUE,
-                    "values in [0, %" PRId64 "], got %" PRId64 " at element %" PRId64, bound, value,
-                    i);
+                    "values in [%" PRId64 ", %" PRId64 "], got %" PRId64 " at element %" PRId64,
+                    least, bound, value, i);
   }
   return ATTN_OK;
 }

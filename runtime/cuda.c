@@ -151,24 +151,29 @@ typedef struct loaded_kernel {
   cached_map *maps; ///< one for each tensor map of the kernel
 } loaded_kernel;
 
-/// The parameter of the kernel that checks ranges, range_check_ptx. Thread i of the kernel checks value i.
+/// The parameter of the kernel that checks ranges, range_check_ptx. Thread i of the kernel checks that value i lies in
+/// [-below, span - below].
 struct range_check {
   const void *data;
-  int64_t count, bound;
+  int64_t count, below, span;
   uint32_t *word;
-  uint32_t bit, element_bytes; ///< 4 or 8
+  uint32_t bit, element_bytes; ///< 1, 2, 4 or 8
+  /// Shifts by this number of bits to the left and to the right extend the sign of a value to 64 bits.
+  uint32_t shift;
 };
 #define THREADS_OF_CHECK 256
 static const char range_check_ptx[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
-    ".visible .entry attn_check(\n.param .align 8 .b8 attn_check_param_0[40]\n)\n{\n"
-    ".reg .pred %p<4>;\n.reg .b32 %r<5>;\n.reg .b64 %rd<8>;\n"
+    ".visible .entry attn_check(\n.param .align 8 .b8 attn_check_param_0[56]\n)\n{\n"
+    ".reg .pred %p<4>;\n.reg .b16 %rs<2>;\n.reg .b32 %r<6>;\n.reg .b64 %rd<9>;\n"
     "ld.param.b64 %rd1, [attn_check_param_0];\n"
     "ld.param.b64 %rd2, [attn_check_param_0+8];\n"
-    "ld.param.b64 %rd3, [attn_check_param_0+16];\n"
-    "ld.param.b64 %rd4, [attn_check_param_0+24];\n"
-    "ld.param.b32 %r1, [attn_check_param_0+32];\n"
-    "ld.param.b32 %r2, [attn_check_param_0+36];\n"
+    "ld.param.b64 %rd8, [attn_check_param_0+16];\n"
+    "ld.param.b64 %rd3, [attn_check_param_0+24];\n"
+    "ld.param.b64 %rd4, [attn_check_param_0+32];\n"
+    "ld.param.b32 %r1, [attn_check_param_0+40];\n"
+    "ld.param.b32 %r2, [attn_check_param_0+44];\n"
+    "ld.param.b32 %r5, [attn_check_param_0+48];\n"
     "cvta.to.global.u64 %rd1, %rd1;\n"
     "cvta.to.global.u64 %rd4, %rd4;\n"
     "mov.u32 %r3, %ctaid.x;\n"
@@ -178,18 +183,32 @@ static const char range_check_ptx[] =
     "add.s64 %rd5, %rd5, %rd6;\n"
     "setp.ge.s64 %p1, %rd5, %rd2;\n"
     "@%p1 bra $end;\n"
+    "cvt.u64.u32 %rd6, %r2;\n"
+    "mul.lo.s64 %rd6, %rd5, %rd6;\n"
+    "add.s64 %rd6, %rd1, %rd6;\n"
     "setp.eq.s32 %p2, %r2, 8;\n"
-    "@%p2 bra $wide;\n"
-    "shl.b64 %rd6, %rd5, 2;\n"
-    "add.s64 %rd6, %rd1, %rd6;\n"
-    "ld.global.b32 %r4, [%rd6];\n"
-    "cvt.s64.s32 %rd7, %r4;\n"
+    "@%p2 bra $eight;\n"
+    "setp.eq.s32 %p2, %r2, 4;\n"
+    "@%p2 bra $four;\n"
+    "setp.eq.s32 %p2, %r2, 2;\n"
+    "@%p2 bra $two;\n"
+    "ld.global.u8 %rs1, [%rd6];\n"
+    "cvt.u64.u16 %rd7, %rs1;\n"
     "bra $compare;\n"
-    "$wide:\n"
-    "shl.b64 %rd6, %rd5, 3;\n"
-    "add.s64 %rd6, %rd1, %rd6;\n"
+    "$two:\n"
+    "ld.global.u16 %rs1, [%rd6];\n"
+    "cvt.u64.u16 %rd7, %rs1;\n"
+    "bra $compare;\n"
+    "$four:\n"
+    "ld.global.b32 %r4, [%rd6];\n"
+    "cvt.u64.u32 %rd7, %r4;\n"
+    "bra $compare;\n"
+    "$eight:\n"
     "ld.global.b64 %rd7, [%rd6];\n"
-    "$compare:\n" // as unsigned numbers, negative values are above the bound
+    "$compare:\n" // as unsigned numbers, values below -below are greater than the span
+    "shl.b64 %rd7, %rd7, %r5;\n"
+    "shr.s64 %rd7, %rd7, %r5;\n"
+    "add.s64 %rd7, %rd7, %rd8;\n"
     "setp.le.u64 %p3, %rd7, %rd3;\n"
     "@%p3 bra $end;\n"
     "red.global.or.b32 [%rd4], %r1;\n"
@@ -527,12 +546,15 @@ static attn_status check_ranges(const launches *l, const attn_kernel_call *call,
     pthread_mutex_unlock(&loaded->cache);
     if (failed.action)
       return report(info, failed);
+    attn_dim_info below = attnrt_below(input);
     struct range_check check = {.data = call->inputs[i],
                                 .count = 1,
-                                .bound = size_of(&input->bound, call->dims),
+                                .below = size_of(&below, call->dims),
                                 .word = word,
                                 .bit = UINT32_C(1) << (i < 31 ? i : 31),
-                                .element_bytes = input->dtype_bits / 8u};
+                                .element_bytes = input->dtype_bits / 8u,
+                                .shift = input->dtype_code == 1 ? 0 : 64u - input->dtype_bits};
+    check.span = check.below + size_of(&input->bound, call->dims);
     for (int32_t axis = 0; axis < input->rank; ++axis)
       check.count *= size_of(&input->shape[axis], call->dims);
     if (check.count == 0)

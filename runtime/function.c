@@ -215,9 +215,12 @@ attn_status attn_function_argument(const attn_function *function, attn_role role
   known.name = info->name;
   known.dtype = (DLDataType){info->dtype_code, info->dtype_bits, 1};
   known.rank = info->rank;
-  known.bounded = info->bounded;
-  if (info->bounded)
+  known.bounded = info->bounded != 0;
+  if (info->bounded) {
+    attn_dim_info below = attnrt_below(info);
     known.bound = describe_dim(function->info, &info->bound);
+    known.below = describe_dim(function->info, &below);
+  }
   known.in_out = info->in_out;
   attnrt_write(argument, &known, sizeof known);
   return ATTN_OK;

@@ -212,6 +212,13 @@ static inline int64_t attnrt_size(const attn_dim_info *dim, const attnrt_symbols
   return dim->symbol < 0 ? dim->size : symbols->values[dim->symbol];
 }
 
+/// The number `below` of a bounded argument, whose elements lie in [-below, bound].
+static inline attn_dim_info attnrt_below(const attn_tensor_info *info) {
+  bool is_symbol = info->bounded == 2;
+  return (attn_dim_info){.size = is_symbol ? 0 : info->bound.below,
+                         .symbol = is_symbol ? info->bound.below : -1};
+}
+
 /// The address of the first element.
 static inline void *attnrt_data(const DLTensor *tensor) {
   return (void *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);

@@ -32,11 +32,9 @@ public:
   void describe(StringRef level);
 
 private:
-  std::string dim(const DimInfo &dim) const {
-    return dim.symbol < 0 ? std::to_string(dim.size) : function.symbols[dim.symbol].name;
-  }
   std::string tensor(const TensorInfo &tensor) const {
-    auto sizes = llvm::map_range(tensor.shape, [&](const DimInfo &size) { return dim(size); });
+    auto sizes =
+        llvm::map_range(tensor.shape, [&](const DimInfo &size) { return function.nameOf(size); });
     return (tensor.inOut ? "in-out " : "") + tensor.name + ": " + tensor.type->name.str() + "[" +
            llvm::join(sizes, ", ") + "]";
   }
@@ -72,7 +70,8 @@ void Describer::describe(StringRef level) {
   section("only where", conditions);
   for (const TensorInfo &tensor : function.inputs)
     if (tensor.bound)
-      values.push_back(tensor.name + " in [0, " + dim(*tensor.bound) + "]");
+      values.push_back(tensor.name + " in [" + function.leastOf(tensor) + ", " +
+                       function.nameOf(*tensor.bound) + "]");
   section("values", values);
   if (function.variants.empty())
     return;

@@ -102,10 +102,6 @@ private:
     return result;
   }
 
-  std::string nameOf(DimInfo dim) {
-    return dim.symbol < 0 ? std::to_string(dim.size) : function.symbols[dim.symbol].name;
-  }
-
   void writeComment() {
     out << "/* " << printable(function.name) << "\n";
     auto list = [&](llvm::StringRef role, llvm::ArrayRef<TensorInfo> tensors) {
@@ -113,10 +109,11 @@ private:
         out << " *   " << (tensor.inOut ? "in-out" : role) << " " << printable(tensor.name) << ": "
             << tensor.type->name << " [";
         llvm::interleaveComma(tensor.shape, out,
-                              [&](DimInfo dim) { out << printable(nameOf(dim)); });
+                              [&](DimInfo dim) { out << printable(function.nameOf(dim)); });
         out << "]";
         if (tensor.bound)
-          out << ", every element in 0 to " << printable(nameOf(*tensor.bound));
+          out << ", every element in " << printable(function.leastOf(tensor)) << " to "
+              << printable(function.nameOf(*tensor.bound));
         out << "\n";
       }
     };

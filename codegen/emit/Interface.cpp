@@ -46,6 +46,17 @@ const DataType *DataType::get(Type type) {
 // Symbols
 //===----------------------------------------------------------------------===//
 
+std::string FunctionInfo::nameOf(DimInfo dim) const {
+  return dim.symbol < 0 ? std::to_string(dim.size) : symbols[dim.symbol].name;
+}
+
+std::string FunctionInfo::leastOf(const TensorInfo &tensor) const {
+  if (tensor.below.symbol < 0)
+    return std::to_string(-tensor.below.size);
+  const SymbolInfo &symbol = symbols[tensor.below.symbol];
+  return symbol.formula ? "-(" + symbol.name + ")" : "-" + symbol.name;
+}
+
 int32_t FunctionInfo::findSymbol(llvm::StringRef name) const {
   for (auto [i, symbol] : llvm::enumerate(symbols))
     if (symbol.name == name)
@@ -179,7 +190,7 @@ private:
     if (!name)
       return declaration.emitError() << "expected '" << AttnDialect::kNameAttr
                                      << "' on every argument and result of '" << info.name << "'";
-    TensorInfo tensor{name.str(), element, {}, {}, false};
+    TensorInfo tensor{name.str(), element, {}, {}, {}, false};
     auto dims = attrs.getAs<ArrayAttr>(AttnDialect::kDimsAttr);
     for (int64_t i = 0; i < shaped.getRank(); ++i) {
       DimInfo dim{shaped.getDimSize(i), -1};
@@ -191,14 +202,18 @@ private:
       }
       tensor.shape.push_back(dim);
     }
-    if (Attribute bound = attrs.get(AttnDialect::kBoundAttr)) {
-      if (auto size = dyn_cast<IntegerAttr>(bound)) {
-        tensor.bound = DimInfo{size.getInt(), -1};
+    for (StringRef limit : {AttnDialect::kBoundAttr, AttnDialect::kBelowAttr}) {
+      Attribute value = attrs.get(limit);
+      if (!value)
+        break;
+      DimInfo &dim = limit == AttnDialect::kBoundAttr ? tensor.bound.emplace() : tensor.below;
+      if (auto size = dyn_cast<IntegerAttr>(value)) {
+        dim = {size.getInt(), -1};
       } else {
-        FailureOr<int32_t> symbol = findSymbol(cast<StringAttr>(bound).getValue());
+        FailureOr<int32_t> symbol = findSymbol(cast<StringAttr>(value).getValue());
         if (failed(symbol))
           return failure();
-        tensor.bound = DimInfo{0, *symbol};
+        dim = {0, *symbol};
       }
     }
     tensor.inOut = attrs.contains(AttnDialect::kInOutAttr);
@@ -313,6 +328,8 @@ static void writeTensors(json::OStream &out, llvm::StringRef role, const Functio
         });
         if (tensor.bound)
           out.attribute("bound", dimToJSON(function, *tensor.bound));
+        if (tensor.below.size != 0 || tensor.below.symbol >= 0)
+          out.attribute("below", dimToJSON(function, tensor.below));
         if (tensor.inOut)
           out.attribute("in_out", true);
       });
@@ -435,6 +452,9 @@ static bool tensorsFromJSON(const FunctionInfo &function, const json::Object &ob
     }
     if (const json::Value *bound = value.getAsObject()->get("bound"))
       if (!dimFromJSON(function, *bound, tensor.bound.emplace(), at.field("bound")))
+        return false;
+    if (const json::Value *below = value.getAsObject()->get("below"))
+      if (!dimFromJSON(function, *below, tensor.below, at.field("below")))
         return false;
     tensor.inOut = value.getAsObject()->getBoolean("in_out").value_or(false);
     tensors.push_back(std::move(tensor));

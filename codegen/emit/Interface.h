@@ -45,7 +45,8 @@ struct TensorInfo {
   std::string name;
   const DataType *type;
   std::vector<DimInfo> shape;
-  std::optional<DimInfo> bound; ///< every element lies in [0, bound]
+  std::optional<DimInfo> bound; ///< every element lies in [-below, bound]
+  DimInfo below;                ///< its number may be negative
   bool inOut = false;           ///< an input that the function writes to as well
 };
 
@@ -91,6 +92,10 @@ struct FunctionInfo {
   }
   /// The number of the symbol `name`, or -1 if the function has no such symbol.
   int32_t findSymbol(llvm::StringRef name) const;
+  /// The number or the name of the symbol.
+  std::string nameOf(DimInfo dim) const;
+  /// The least element that a tensor with a bound may hold: "0", "-8" or "-x.1".
+  std::string leastOf(const TensorInfo &tensor) const;
 };
 
 struct LibraryInfo {

@@ -110,22 +110,30 @@ private:
                   llvm::Align::Of<void *>());
   }
 
-  llvm::Constant *dim(DimInfo info) {
+  llvm::Constant *dim(DimInfo info, int32_t below = 0) {
     using T = attn_dim_info;
-    return structure(sizeof(T), {FIELD(size, i64(info.size)), FIELD(symbol, i32(info.symbol))});
+    return structure(sizeof(T), {FIELD(size, i64(info.size)), FIELD(symbol, i32(info.symbol)),
+                                 FIELD(below, i32(below))});
   }
 
   llvm::Constant *tensor(const TensorInfo &info) {
     std::vector<llvm::Constant *> shape;
     for (DimInfo size : info.shape)
       shape.push_back(dim(size));
+    bool isSymbol = info.below.symbol >= 0;
+    using Limits = std::numeric_limits<int32_t>;
+    int32_t below = isSymbol ? info.below.symbol
+                             : std::clamp<int64_t>(info.below.size, -Limits::max(), Limits::max());
     using T = attn_tensor_info;
     return structure(sizeof(T),
                      {FIELD(name, text(info.name)), FIELD(shape, array(shape)),
                       FIELD(rank, i32(shape.size())), FIELD(dtype_code, i8(info.type->code)),
                       FIELD(dtype_bits, i8(info.type->bits)),
-                      FIELD(bounded, i8(info.bound.has_value())), FIELD(in_out, i8(info.inOut)),
-                      FIELD(bound, dim(info.bound.value_or(DimInfo{0, -1})))});
+                      FIELD(bounded, i8(!info.bound ? 0
+                                        : isSymbol  ? 2
+                                                    : 1)),
+                      FIELD(in_out, i8(info.inOut)),
+                      FIELD(bound, dim(info.bound.value_or(DimInfo{0, -1}), below))});
   }
 
   llvm::Constant *tensors(llvm::ArrayRef<TensorInfo> infos) {

@@ -11,6 +11,7 @@
 #include "frontend/pt2/Graph.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <cmath>
@@ -55,6 +56,11 @@ struct View {
   bool isCurrent = true;
 };
 
+/// The bounds of the elements of an argument: each of them lies in [-below, bound].
+struct ElementBounds {
+  Size below, bound;
+};
+
 /// The state of an import that the importers of ops read and change.
 struct Values {
   /// Tensors. For a complex tensor, this is the real part.
@@ -78,6 +84,13 @@ struct Values {
   std::function<Size(const Size &)> decided;
   /// Other conditions on the sizes of a call, as text for Formula::parse.
   std::vector<std::string> conditions;
+  /// The bounds of arguments that are indices, by the number of the argument.
+  std::map<unsigned, ElementBounds> bounds;
+  /// Tensors whose elements are positions in a dimension, such as the result of argmax, and the size of this dimension.
+  llvm::DenseMap<mlir::Value, Size> positions;
+  /// The least and the greatest element of the integers in argument number `argument`, if it is a weight to which the
+  /// graph does not write; none otherwise.
+  std::function<std::optional<std::pair<int64_t, int64_t>>(unsigned argument)> endsOfWeight;
 
   void addView(llvm::StringRef name, View view);
   /// The entry of `name` in `views`, or null.
@@ -163,6 +176,9 @@ public:
   std::optional<bool> keepsStrides(llvm::StringRef name);
   /// Whether the first element of an argument is the first element of its storage.
   bool startsStorage(llvm::StringRef name);
+
+  /// The state of the import.
+  Values &state() { return values; }
 
   Size decided(const Size &size) const { return values.decided(size); }
   /// Requires a <= b. Reports an error if this never holds.

@@ -73,6 +73,7 @@ private:
   const FunctionArgument *findWritten(const OutputSpec &spec) const;
   llvm::Error readSignature();
   llvm::Error readSizes();
+  std::optional<std::pair<int64_t, int64_t>> endsOfWeight(const FunctionArgument &argument);
   llvm::Error readBands();
   void bindDimensions(size_t i, BlockArgument value);
   void createFunction();
@@ -82,6 +83,7 @@ private:
   llvm::Expected<Tensor> resultOf(const Argument &argument);
   std::vector<std::string> namesOfResults();
   llvm::Error createReturn();
+  void setBounds();
   llvm::Error setSymbols();
   StringRef symbolOf(const Size &size);
   ArrayAttr dimsAttr(ArrayRef<Size> sizes);
@@ -198,7 +200,22 @@ llvm::Error Importer::readSizes() {
   rules = std::move(*ruled);
   values.conditions = rules.conditions;
   values.decided = [&](const Size &size) { return rules.decided(size); };
+  values.endsOfWeight = [&](unsigned i) { return endsOfWeight(arguments[i]); };
   return llvm::Error::success();
+}
+
+/// The least and the greatest element of an argument, if it is a weight that holds integers and that stays as it is.
+std::optional<std::pair<int64_t, int64_t>>
+Importer::endsOfWeight(const FunctionArgument &argument) {
+  if (!argument.isWeight || llvm::any_of(program.outputs, [&](const OutputSpec &spec) {
+        return findWritten(spec) == &argument;
+      }))
+    return std::nullopt;
+  llvm::Expected<NamedTensor> loaded = weights.load(argument.name, *argument.meta, context);
+  if (loaded)
+    return endsOf(*loaded);
+  llvm::consumeError(loaded.takeError()); // reported when all weights are loaded
+  return std::nullopt;
 }
 
 /// Moves the buffers and constants that hold a band of a matrix, and the constants that hold one number, from
@@ -501,13 +518,8 @@ llvm::Error Importer::createReturn() {
     }
     auto change = written.find(argument.value);
     const Tensor &left = values.tensors[change == written.end() ? argument.value : change->second];
-    if (left.value == function.getArgument(i)) {
-      // Each call checks the elements of an argument that has a bound. The elements of a weight are the same in every
-      // call, so a weight gets no bound.
-      if (argument.isWeight)
-        function.removeArgAttr(i, AttnDialect::kBoundAttr);
+    if (left.value == function.getArgument(i))
       continue;
-    }
     if (left.dtype != argument.meta->dtype || left.sizes != argument.meta->sizes)
       return invalid("expected {0}{1} to be written to '{2}', got {3}{4}",
                      str(argument.meta->dtype), str(argument.meta->sizes), argument.name,
@@ -525,6 +537,20 @@ llvm::Error Importer::createReturn() {
   function.setType(b.getFunctionType(function.getArgumentTypes(), ValueRange(results).getTypes()));
   function.setAllResultAttrs(attrs);
   return llvm::Error::success();
+}
+
+/// Sets the bounds of the elements of arguments.
+void Importer::setBounds() {
+  auto attrOf = [&](const Size &size) -> Attribute {
+    if (std::optional<int64_t> number = size.constant())
+      return b.getI64IntegerAttr(*number);
+    return b.getStringAttr(symbolOf(size));
+  };
+  for (const auto &[number, bounds] : values.bounds) {
+    function.setArgAttr(number, AttnDialect::kBoundAttr, attrOf(bounds.bound));
+    if (bounds.below != Size(0))
+      function.setArgAttr(number, AttnDialect::kBelowAttr, attrOf(bounds.below));
+  }
 }
 
 /// Sets the symbols: the sizes of the inputs, then the sizes of results and the conditions, which are computed from the
@@ -577,6 +603,7 @@ llvm::Expected<Model> Importer::run() {
     return reported.take();
   if (llvm::Error error = createReturn())
     return error;
+  setBounds();
   if (llvm::Error error = setSymbols())
     return error;
   if (failed(module->verify()))

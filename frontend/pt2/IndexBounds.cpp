@@ -7,118 +7,95 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/IndexBounds.h"
-#include "dialect/Attn.h"
+#include "dialect/Finding.h"
 #include "frontend/Intervals.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
+#include "frontend/pt2/Ranges.h"
 
 using namespace mlir;
 using namespace attn::pt2;
+using Reach = ElementRange::Reach;
 
-namespace {
-/// Integers of which `first` is the least and `last` the greatest.
-struct Positions {
-  Size first, last;
-
-  bool isSingle() const { return first == last; }
-};
-} // namespace
-
-static std::optional<Positions> combine(const std::optional<Positions> &a,
-                                        const std::optional<Positions> &b,
-                                        std::optional<Size> (*function)(const Size &,
-                                                                        const Size &)) {
-  if (!a || !b || (!a->isSingle() && !b->isSingle()))
-    return std::nullopt;
-  std::optional<Size> first = function(a->first, b->first), last = function(a->last, b->last);
-  return first && last ? std::optional(Positions{*first, *last}) : std::nullopt;
-}
-
-/// Returns the least and the greatest element of `value` if sums and products compute the elements from sizes, numbers
-/// and the positions in one dimension. For example, torch.arange(S) has the elements 0 to S - 1. `value` is a tensor,
-/// or a scalar in the body of the op that computes the elements. Follows chains of at most `depth` producers.
-static std::optional<Positions> positionsOf(const TensorBuilder &b, Value value, int depth = 12) {
-  if (depth-- == 0)
-    return std::nullopt;
-  if (value.getType().isIndex())
-    if (std::optional<Size> size = b.findSize(value))
-      return Positions{*size, *size};
-  IntegerAttr constant;
-  if (matchPattern(value, m_Constant(&constant))) {
-    Size number(constant.getValue().getSExtValue());
-    return Positions{number, number};
-  }
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto op = dyn_cast<linalg::LinalgOp>(argument.getOwner()->getParentOp());
-    if (!op)
-      return std::nullopt;
-    OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-    bool readsAll =
-        op.getMatchingIndexingMap(&operand).isProjectedPermutation(/*allowZeroInResults=*/true);
-    return readsAll ? positionsOf(b, operand.get(), depth) : std::nullopt;
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return linalgOp.getNumReductionLoops() == 0 && op->getNumResults() == 1
-               ? positionsOf(b, linalgOp.getBlock()->getTerminator()->getOperand(0), depth)
-               : std::nullopt;
-  auto operand = [&](unsigned i) { return positionsOf(b, op->getOperand(i), depth); };
-  return llvm::TypeSwitch<Operation *, std::optional<Positions>>(op)
-      .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp, arith::IndexCastOp,
-            arith::ExtSIOp>([&](Operation *) { return operand(0); })
-      .Case([&](arith::AddIOp) { return combine(operand(0), operand(1), add); })
-      .Case([&](arith::SubIOp) -> std::optional<Positions> {
-        std::optional<Positions> subtrahend = operand(1);
-        return subtrahend && subtrahend->isSingle() ? combine(operand(0), subtrahend, subtract)
-                                                    : std::nullopt;
-      })
-      .Case([&](arith::MulIOp) -> std::optional<Positions> {
-        std::optional<Positions> factor = operand(1);
-        return factor && factor->isSingle() && factor->first.isNonNegative()
-                   ? combine(operand(0), factor, multiply)
-                   : std::nullopt;
-      })
-      .Case([&](linalg::IndexOp index) -> std::optional<Positions> {
-        auto loops = cast<linalg::LinalgOp>(index->getParentOp());
-        OpOperand *init = loops.getDpsInitOperand(0);
-        auto empty = init->get().getDefiningOp<tensor::EmptyOp>();
-        std::optional<unsigned> dim = loops.getMatchingIndexingMap(init).getResultPosition(
-            getAffineDimExpr(index.getDim(), index.getContext()));
-        if (!empty || !dim)
-          return std::nullopt;
-        std::optional<Size> size = b.findSize(empty.getMixedSizes()[*dim]);
-        std::optional<Size> last = size ? subtract(*size, Size(1)) : std::nullopt;
-        return last ? std::optional(Positions{Size(0), *last}) : std::nullopt;
-      })
-      .Default(std::nullopt);
-}
-
-LogicalResult attn::pt2::boundIndex(Call &call, const Tensor &index, const Size &size) {
-  // An index tensor without elements needs no condition.
-  std::optional<Positions> positions = positionsOf(call.b, index.value);
-  if (positions && !llvm::is_contained(index.sizes, Size(0)))
-    if (std::optional<Size> count = add(positions->last, Size(1))) {
-      call.requireAtMost(*count, size);
-      return failure(call.failed());
+/// The operands of `size`, if it is a maximum, and otherwise `size` itself.
+static SmallVector<Size> operandsOfMax(const Size &size) {
+  const auto &terms = size.terms();
+  if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1) {
+    const Size::Factor &factor = terms.begin()->first.front();
+    if (factor.operands && factor.function == Size::Function::Max) {
+      SmallVector<Size> operands = operandsOfMax(factor.operands->first);
+      operands.append(operandsOfMax(factor.operands->second));
+      return operands;
     }
-  std::optional<int64_t> count = size.constant();
-  std::optional<attn::Interval> interval = attn::intervalOf(index.value);
-  if (!count || *count == 0 || !interval || !interval->argument || interval->least < 0)
+  }
+  return {size};
+}
+
+/// Whether every call satisfies a <= b, after calls that do not satisfy it were excluded if `reach` allows that. If
+/// every call has an index at the end of its range, torch refuses these calls too.
+static bool isEnsured(Call &call, const Size &a, const Size &b, Reach reach) {
+  std::optional<Size> greater = maximum(a, b);
+  if (isAtMost(a, b) || (greater && call.decided(*greater) == b))
+    return true;
+  if (reach == Reach::Every)
+    call.requireAtMost(a, b);
+  return reach == Reach::Every || (reach == Reach::Some && call.state().requireAtMost(a, b));
+}
+
+/// Whether the numbers of `range` lie in [-below, size), as in isEnsured().
+static bool areInside(Call &call, const ElementRange &range, const Size &size, const Size &below) {
+  std::optional<Size> down = range.least ? subtract(Size(0), *range.least) : std::nullopt;
+  if (!down || !range.most)
+    return false;
+  std::optional<int64_t> far = down->constant(), farthest = below.constant();
+  if (range.reach == Reach::Every && far && farthest && *far > *farthest) {
+    call.error() << "expected indices of at least " << -*farthest << ", got " << range.least->str();
+    return false;
+  }
+  return isEnsured(call, *down, below, range.reach) &&
+         llvm::all_of(operandsOfMax(*range.most), [&](const Size &most) {
+           std::optional<Size> count = add(most, Size(1));
+           return count && isEnsured(call, *count, size, range.reach);
+         });
+}
+
+/// Gives `range.argument` a bound that keeps its sums with the numbers of the range in [-below, size). Returns false if
+/// there is no such bound, or if the bound would exclude calls that torch accepts.
+static bool boundArgument(Call &call, const ElementRange &range, const Size &size,
+                          const Size &below) {
+  std::optional<Size> last = subtract(size, Size(1));
+  std::optional<Size> bound = last && range.most ? subtract(*last, *range.most) : std::nullopt;
+  std::optional<Size> down = range.least ? add(below, *range.least) : std::nullopt;
+  bool isOffset = range.least != Size(0) || range.most != Size(0);
+  if (!bound || !down || range.reach != Reach::Every ||
+      (isOffset && size.constant().value_or(0) > attn::kMostRows))
+    return false;
+  if (bound->constant().value_or(0) < 0) {
+    call.error() << "expected indices below " << size.str() << ", got indices of at least "
+                 << range.most->str();
+    return false;
+  }
+  auto [known, isNew] =
+      call.state().bounds.try_emplace(range.argument.getArgNumber(), ElementBounds{*down, *bound});
+  if (isNew)
+    return true;
+  std::optional<Size> less = minimum(known->second.below, *down),
+                      least = minimum(known->second.bound, *bound);
+  if (less && least)
+    known->second = {*less, *least};
+  return less && least;
+}
+
+LogicalResult attn::pt2::boundIndex(Call &call, const Tensor &index, const Size &size, bool wraps) {
+  // An index tensor without elements needs no condition.
+  if (llvm::is_contained(index.sizes, Size(0)))
     return success();
-  if (interval->most >= *count)
-    return call.error() << "expected indices below " << *count << ", got indices of at least "
-                        << interval->most;
-  auto function = cast<func::FuncOp>(interval->argument.getOwner()->getParentOp());
-  unsigned number = interval->argument.getArgNumber();
-  int64_t bound = *count - 1 - interval->most;
-  auto known = function.getArgAttrOfType<IntegerAttr>(number, attn::AttnDialect::kBoundAttr);
-  if (!known || known.getInt() > bound)
-    function.setArgAttr(number, attn::AttnDialect::kBoundAttr, call.b.getI64IntegerAttr(bound));
-  return success();
+  ElementRange range = rangeOf(call.b, call.state(), index);
+  Size below = wraps ? size : Size(0);
+  bool isChecked = range.argument ? boundArgument(call, range, size, below)
+                                  : areInside(call, range, size, below);
+  if (!isChecked && !call.failed())
+    emitFinding(call.b.getLoc(), Finding::Unchecked)
+        << "an index that the graph computes, which a call does not check: if it lies outside its "
+           "dimension of size "
+        << size.str() << ", the nearest element is used";
+  return failure(call.failed());
 }

@@ -11,11 +11,12 @@
 
 namespace attn::pt2 {
 
-/// Keeps the elements of `index` below `size` in two cases. If the elements are positions in a dimension, such as
-/// torch.arange(S), requires sizes of a call that keep the positions below `size`. If `size` is constant and `index` is
-/// a function argument plus numbers that are not negative, gives the argument a bound (attn.bound) that keeps `index`
-/// in [0, size).
-mlir::LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size);
+/// Ensures that a call is refused if an element of `index` lies outside [0, size) or, with `wraps`, outside
+/// [-size, size):
+///  * If the elements follow from the sizes of a call, requires sizes that keep the elements inside.
+///  * If they are elements of a function argument plus such numbers, gives the argument a bound (attn.bound).
+/// If neither is possible, reports that a call does not check the index.
+mlir::LogicalResult boundIndex(Call &call, const Tensor &index, const Size &size, bool wraps);
 
 } // namespace attn::pt2
 

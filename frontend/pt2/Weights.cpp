@@ -139,3 +139,20 @@ Expected<NamedTensor> Weights::load(StringRef name, const TensorMeta &meta,
                    stored.storageOffset.str(), data->getBufferSize());
   return tensor;
 }
+
+std::optional<std::pair<int64_t, int64_t>> attn::pt2::endsOf(const NamedTensor &tensor) {
+  auto type = dyn_cast<mlir::IntegerType>(tensor.elementType);
+  size_t width = type ? divideCeil(type.getWidth(), 8) : 0;
+  if (width == 0 || tensor.bytes->getBufferSize() < width)
+    return std::nullopt;
+  bool isUnsigned = type.isUnsigned() || type.getWidth() == 1;
+  auto at = [&](size_t i) {
+    APInt element(8 * width, 0);
+    LoadIntFromMemory(element, tensor.bytes->getBuffer().bytes_begin() + i * width, width);
+    return isUnsigned ? int64_t(element.getZExtValue()) : element.getSExtValue();
+  };
+  std::pair ends(at(0), at(0));
+  for (size_t i = 1; i < tensor.bytes->getBufferSize() / width; ++i)
+    ends = {std::min(ends.first, at(i)), std::max(ends.second, at(i))};
+  return ends;
+}

@@ -31,6 +31,9 @@ private:
   llvm::StringMap<std::shared_ptr<const llvm::MemoryBuffer>> loaded;
 };
 
+/// The least and the greatest element of a tensor of integers. Returns none for other tensors, and without elements.
+std::optional<std::pair<int64_t, int64_t>> endsOf(const NamedTensor &tensor);
+
 } // namespace attn::pt2
 
 #endif // ATTN_FRONTEND_PT2_WEIGHTS_H

@@ -11,7 +11,7 @@
 // The runtime then refuses lengths that are negative or greater than the number of keys. The pass runs before
 // attn-clone-targets, which separates the signature from the code. The pass adds no bound if the lengths are computed,
 // if the argument already has a bound, or if the number of keys is neither static nor the size of a dimension of an
-// argument.
+// argument. From an argument that has a bound, because it is also an index, the pass removes attn.below.
 // Test: test/passes/plan/bound-lengths.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,9 +38,16 @@ struct BoundLengths : attn::impl::BoundLengthsBase<BoundLengths> {
         return;
       mask.walk([&](LengthsAttr lengths) {
         auto argument = dyn_cast<BlockArgument>(op.getCaptures()[lengths.getCapture()]);
-        if (!argument || argument.getOwner() != &function.front() ||
-            function.getArgAttr(argument.getArgNumber(), AttnDialect::kBoundAttr))
+        if (!argument || argument.getOwner() != &function.front())
           return;
+        if (function.getArgAttr(argument.getArgNumber(), AttnDialect::kBoundAttr)) {
+          // An index may be negative, a length may not.
+          auto below = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                              AttnDialect::kBelowAttr);
+          if (!below || below.getInt() > 0)
+            function.removeArgAttr(argument.getArgNumber(), AttnDialect::kBelowAttr);
+          return;
+        }
         // The runtime does not check other integer types; loops over keys end at the last key in
         // any case.
         Type element = cast<ShapedType>(argument.getType()).getElementType();

@@ -91,12 +91,12 @@ func.func private @f() -> (tensor<?xf32> {attn.dims = ["x.1"]}) attributes {attn
 
 // -----
 
-// expected-error @+1 {{expected 'attn.bound' on a tensor of i32 or i64, got 'tensor<64xi8>'}}
-func.func private @f(tensor<64xi8> {attn.bound = 9 : i64})
+// expected-error @+1 {{expected 'attn.bound' on a tensor of i8, i16, i32 or i64, got 'tensor<64xi1>'}}
+func.func private @f(tensor<64xi1> {attn.bound = 9 : i64})
 
 // -----
 
-// expected-error @+1 {{expected 'attn.bound' on a tensor of i32 or i64, got 'tensor<4xf32>'}}
+// expected-error @+1 {{expected 'attn.bound' on a tensor of i8, i16, i32 or i64, got 'tensor<4xf32>'}}
 func.func private @f(tensor<4xf32> {attn.bound = 9 : i64})
 
 // -----
@@ -113,6 +113,16 @@ func.func private @f(tensor<4xi32> {attn.bound = -1 : i64})
 
 // expected-error @+1 {{expected 'attn.bound' to be a size or one of 'attn.symbols', got "y.0"}}
 func.func private @f(tensor<4xi32> {attn.bound = "y.0"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.below' to be a size or one of 'attn.symbols', got "y.0"}}
+func.func private @f(tensor<4xi32> {attn.bound = 4 : i64, attn.below = "y.0"}) attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4>]}
+
+// -----
+
+// expected-error @+1 {{expected 'attn.bound' beside 'attn.below'}}
+func.func private @f(tensor<4xi32> {attn.below = 4 : i64})
 
 // -----
 

@@ -160,7 +160,7 @@ func.func @attention(%q: tensor<40x32xf32>, %k: tensor<50x32xf32>, %v: tensor<50
 
 
 def check_ranges(folder):
-    """Checks that a length that is negative, or greater than the number of keys, is reported after the call."""
+    """Checks that a length or an index that is out of range is reported after the call."""
     text = """
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, k, d)>
@@ -181,6 +181,29 @@ func.func @attention(%q: tensor<3x20x32xf16>, %k: tensor<3x40x32xf16>, %v: tenso
             path, options = save(folder, f"lengths-{bits}-{length}", text.replace("INT", f"i{bits}"), q, k, k, lengths)
             result = subprocess.run(["attn-run", path, "--device=cuda", *options], capture_output=True, text=True)
             expected = "" if length == 40 else "attn-run: expected lengths and indices of input 3 in their range, got at least one outside\n"
+            assert result.stderr == expected, f"{path.stem}: {result.stderr}"
+            print(path.stem, "is", "refused" if expected else "accepted")
+    text = """
+func.func @read(%table: tensor<40xf32>, %i: tensor<3xINT> {attn.bound = 9 : i64, attn.below = 2 : i64 UNSIGNED}) -> tensor<3xf32> {
+  %empty = tensor.empty() : tensor<3xf32>
+  %read = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<3xINT>) outs(%empty : tensor<3xf32>) {
+  ^bb0(%x: INT, %old: f32):
+    %at = arith.index_cast %x : INT to index
+    %y = tensor.extract %table[%at] : tensor<40xf32>
+    linalg.yield %y : f32
+  } -> tensor<3xf32>
+  return %read : tensor<3xf32>
+}
+"""
+    for dtype in ("int8", "uint8", "int16", "int32", "int64"):
+        for index in (9, 10, 200) if dtype == "uint8" else (9, 10, -2, -3):
+            indices = np.array([5, index, 0], dtype)
+            kind = text.replace("INT", f"i{8 * indices.itemsize}").replace("UNSIGNED", ", attn.unsigned" * (dtype == "uint8"))
+            path, options = save(folder, f"indices-{dtype}-{index}", kind, np.ones(40, np.float32), indices)
+            result = subprocess.run(["attn-run", path, "--device=cuda", *options], capture_output=True, text=True)
+            expected = "attn-run: expected lengths and indices of input 1 in their range, got at least one outside\n"
+            expected = "" if -2 <= index <= 9 else expected
             assert result.stderr == expected, f"{path.stem}: {result.stderr}"
             print(path.stem, "is", "refused" if expected else "accepted")
 

@@ -281,16 +281,63 @@ TEST_F(CheckTest, LongValues) {
   EXPECT_EQ(half.elements[0], 4.5f);
 }
 
-// A library may be wrong and have a bound for an argument of a small type. The check must not read beyond the argument.
+// The least value that an argument may hold is minus a symbol, or a number of any sign.
+TEST_F(CheckTest, NegativeAndSmallValues) {
+  Function function = createFunction(library.get(), "signed");
+  Tensor<int64_t> wide({2});
+  Tensor<int8_t> byte({2}), octet({2});
+  Tensor<int16_t> small({2});
+  octet.dl.dtype.code = kDLUInt;
+  Tensor<float> y({2}, untouched);
+  const DLTensor *in[] = {&wide.dl, &byte.dl, &octet.dl, &small.dl}, *out[] = {&y.dl};
+  auto call = [&] { return attn_call(function.get(), nullptr, in, 4, out, 1, nullptr); };
+  auto reset = [&] {
+    wide.elements = {-2, 3};
+    byte.elements = {-3, 9};
+    octet.elements = {0, int8_t(200)};
+    small.elements = {2, 9};
+  };
+  reset();
+  EXPECT_EQ(call(), ATTN_OK) << attn_last_error();
+  EXPECT_EQ(y.elements[0], -1);
+  y.elements[0] = untouched;
+  auto expectRefused = [&](const std::string &message) {
+    EXPECT_EQ(call(), ATTN_ERROR_VALUE);
+    EXPECT_EQ(attn_last_error(), "signed: argument " + message);
+    EXPECT_EQ(y.elements[0], untouched);
+    reset();
+  };
+  wide.elements[0] = -3;
+  expectRefused("'wide' expected values in [-2, 3], got -3 at element 0");
+  wide.elements[1] = 4;
+  expectRefused("'wide' expected values in [-2, 3], got 4 at element 1");
+  byte.elements[1] = -4;
+  expectRefused("'byte' expected values in [-3, 9], got -4 at element 1");
+  octet.elements[0] = int8_t(201);
+  expectRefused("'unsigned' expected values in [0, 200], got 201 at element 0");
+  small.elements[1] = 1;
+  expectRefused("'short' expected values in [2, 9], got 1 at element 1");
+
+  attn_argument argument = {};
+  argument.size = sizeof argument;
+  ASSERT_EQ(attn_function_argument(function.get(), ATTN_INPUT, 0, &argument), ATTN_OK);
+  EXPECT_EQ(argument.bounded, 1);
+  EXPECT_STREQ(argument.below.symbol, "n");
+  ASSERT_EQ(attn_function_argument(function.get(), ATTN_INPUT, 3, &argument), ATTN_OK);
+  EXPECT_EQ(argument.below.max, -2);
+}
+
+// A library may be wrong and have a bound for an argument of another type. The check must not read beyond the argument.
 TEST_F(CheckTest, BoundOfAnotherType) {
   Function bounded = createFunction(library.get(), "bounded");
   Tensor<int8_t> mask({3});
+  mask.dl.dtype.code = 6; // kDLBool
   Tensor<float> y({3}, untouched);
   const DLTensor *in[] = {&mask.dl}, *out[] = {&y.dl};
   EXPECT_EQ(attn_call(bounded.get(), nullptr, in, 1, out, 1, nullptr), ATTN_ERROR_DTYPE);
   EXPECT_STREQ(
       attn_last_error(),
-      "bounded: argument 'mask' expected int32 or int64 where values are bounded, got int8");
+      "bounded: argument 'mask' expected integers where values are bounded, got bool");
 }
 
 TEST_F(CheckTest, ProductOverflows) {

@@ -43,9 +43,9 @@ TEST(LibraryTest, Describe) {
   EXPECT_STREQ(attn_library_name(library.get()), "kernel");
   EXPECT_STREQ(attn_library_compiler(library.get()), "by hand");
   EXPECT_STREQ(attn_library_manifest(library.get()), "{}");
-  ASSERT_EQ(attn_library_num_functions(library.get()), 11);
+  ASSERT_EQ(attn_library_num_functions(library.get()), 12);
   EXPECT_STREQ(attn_library_function_name(library.get(), 1), "halve");
-  EXPECT_EQ(attn_library_function_name(library.get(), 11), nullptr);
+  EXPECT_EQ(attn_library_function_name(library.get(), 12), nullptr);
   EXPECT_EQ(attn_library_function_name(library.get(), -1), nullptr);
 }
 

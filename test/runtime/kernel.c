@@ -164,9 +164,14 @@ static const attn_tensor_info forward_outputs[] = {{"y", bsc, 3, FLOAT},
 static const attn_tensor_info forward_weights[] = {{"scale", c, 1, FLOAT}, {"bias", c, 1, FLOAT}};
 static const attn_tensor_info halve_inputs[] = {
     {"ids", first, 1, 0, 64, .bounded = 1, .bound = FIXED(9)}};
-// attnc never writes a bound for an 8-bit type.
+// attnc never writes a bound for booleans.
 static const attn_tensor_info bounded_inputs[] = {
-    {"mask", first, 1, 0, 8, .bounded = 1, .bound = FIXED(9)}};
+    {"mask", first, 1, 6, 8, .bounded = 1, .bound = FIXED(9)}};
+static const attn_tensor_info signed_inputs[] = {
+    {"wide", first, 1, 0, 64, .bounded = 2, .bound = {3, -1, 0}}, // from minus symbol 0 to 3
+    {"byte", first, 1, 0, 8, .bounded = 1, .bound = {9, -1, 3}},
+    {"unsigned", first, 1, 1, 8, .bounded = 1, .bound = FIXED(200)},
+    {"short", first, 1, 0, 16, .bounded = 1, .bound = {9, -1, -2}}};
 static const attn_tensor_info bounded_weights[] = {
     {"table", c, 1, 0, 32, .bounded = 1, .bound = FIXED(9)}};
 static const attn_dim_info cache[] = {FIXED(8), FIXED(4)}, one[] = {FIXED(1)};
@@ -252,6 +257,8 @@ static const attn_function_info functions[] = {
     {"unbound", 0, 1, 0, 1, 1, 0, NULL, halve_outputs, NULL, halve_symbols, halve_variants, NULL},
     {"bounded", 1, 1, 0, 1, 1, 0, bounded_inputs, halve_outputs, NULL, halve_symbols,
      halve_variants, NULL},
+    {"signed", 4, 1, 0, 1, 1, 0, signed_inputs, halve_outputs, NULL, halve_symbols, halve_variants,
+     NULL},
     {"bounded_weights", 1, 1, 1, 1, 1, 0, halve_inputs, halve_outputs, bounded_weights,
      halve_symbols, packed_halve_variants, NULL},
     // attnc would not write this library: the embedded weight 10 is above the bound 9.

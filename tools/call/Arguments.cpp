@@ -141,14 +141,15 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
     }
     if (Failure failure = allocate(array))
       return failure;
-    // Elements of masks are 0 or 1; lengths and indices may have any value up to their bound.
+    // Elements of masks are 0 or 1; lengths and indices may have any value up to their bound. A bound that is computed
+    // from sizes is not known here, but allows 0.
     int64_t most = !argument.bounded ? 1 : argument.bound.max;
+    int64_t least = argument.below.symbol ? 0 : std::max<int64_t>(0, -argument.below.max);
     if (argument.bounded && argument.bound.symbol) {
       auto size = sizes.find(argument.bound.symbol);
-      if (size == sizes.end() || size->second < 0)
-        return refuse("expected --dim=%s=n for random inputs", argument.bound.symbol);
-      most = size->second;
+      most = size == sizes.end() ? least : size->second;
     }
+    most = std::max(most, least);
     std::normal_distribution<float> normal;
     for (int64_t e = 0; e < array.getNumElements(); ++e) {
       char *data = array.data.data();
@@ -161,7 +162,7 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
       else if (array.code == kDLBfloat)
         reinterpret_cast<uint16_t *>(data)[e] = toBFloat(normal(generator));
       else {
-        uint64_t integer = generator() % (uint64_t(most) + 1);
+        uint64_t integer = uint64_t(least) + generator() % (uint64_t(most - least) + 1);
         memcpy(data + e * (array.bits / 8), &integer, array.bits / 8);
       }
     }

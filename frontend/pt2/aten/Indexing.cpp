@@ -5,10 +5,12 @@
 // Indices are data, so they may have any value. There are three cases (IndexBounds.h):
 //  * The indices are positions in a dimension, such as the indices into a table of position embeddings. Then the sizes
 //    of a call must keep the positions in bounds.
-//  * The dimension has a constant size, and the indices are an argument of the user, or such an argument plus constants
-//    and positions. Then the argument gets a bound, which the runtime checks before a call writes to memory.
-//  * Any other index, such as an element of a slice of an argument, is clamped to the nearest valid index. index.Tensor
-//    clamps all indices, after it counts negative ones from the end.
+//  * The indices are an argument of the user, or such an argument plus constants and positions. Then the argument gets
+//    a bound, which the runtime checks before a call writes to memory.
+//  * Any other index, such as an element of a slice of an argument, is clamped to the nearest valid index, and the
+//    report says so.
+// The code clamps all indices, because no call checks them on a GPU. Some ops count negative indices from the end, as
+// torch does, and refuse indices below -size.
 //
 // A write to integer indices becomes loops that contain tensor.insert_slice. If no other op reads the old tensor, these
 // loops write to it in place.
@@ -64,7 +66,7 @@ static LogicalResult embedding(Call &call) {
   if (weight.rank() != 2)
     return call.error() << "expected a table of rank 2, got " << str(weight.sizes);
   if (failed(checkIndexed(call, indices, weight.sizes[0])) ||
-      failed(boundIndex(call, indices, weight.sizes[0])))
+      failed(boundIndex(call, indices, weight.sizes[0], /*wraps=*/false)))
     return failure();
   Sizes sizes = indices.sizes;
   sizes.push_back(weight.sizes[1]);
@@ -100,7 +102,7 @@ static LogicalResult indexSelect(Call &call) {
     return failure();
   if (index.rank() != 1)
     return call.error() << "expected indices of rank 1, got " << str(index.sizes);
-  if (failed(boundIndex(call, index, self.sizes[dim])))
+  if (failed(boundIndex(call, index, self.sizes[dim], /*wraps=*/false)))
     return failure();
   Sizes sizes = self.sizes;
   sizes[dim] = index.sizes[0];
@@ -122,13 +124,23 @@ static LogicalResult gather(Call &call) {
   for (int64_t i = 0; i < self.rank(); ++i)
     if (i != dim)
       call.requireAtMost(index.sizes[i], self.sizes[i]);
-  if (call.failed() || failed(boundIndex(call, index, self.sizes[dim])))
+  if (call.failed() || failed(boundIndex(call, index, self.sizes[dim], /*wraps=*/false)))
     return failure();
   return call.result(readAlong(call.b, self, dim, index.sizes, Operand{index, index.dtype}));
 }
 
-/// Like gather, but both tensors broadcast in all dimensions except `dim`. If `dim` is missing, both tensors are
-/// flattened.
+/// The elements of `index` modulo `size`, which is not 0.
+static Tensor remainderOf(TensorBuilder &b, const Tensor &index, const Size &size) {
+  return b.elementwise(
+      index.sizes, DType::I64, Operand{index, DType::I64}, [&](ValueRange x) -> Value {
+        Value divisor = arith::IndexCastOp::create(b, b.getI64Type(), b.indexOf(size));
+        Value quotient = arith::FloorDivSIOp::create(b, x[0], divisor);
+        return arith::SubIOp::create(b, x[0], arith::MulIOp::create(b, quotient, divisor));
+      });
+}
+
+/// Like gather, but both tensors broadcast in all dimensions except `dim`, and as in torch, an index counts modulo the
+/// size of the dimension. If `dim` is missing, both tensors are flattened, and an index must lie in the tensor.
 static LogicalResult takeAlongDim(Call &call) {
   Tensor self = call.tensor("self"), index = call.tensor("indices");
   if (call.failed())
@@ -144,7 +156,8 @@ static LogicalResult takeAlongDim(Call &call) {
       *tensor = *flat;
     }
   }
-  int64_t dim = call.has("dim") ? call.dim("dim", self.rank()) : 0;
+  bool hasDim = call.has("dim");
+  int64_t dim = hasDim ? call.dim("dim", self.rank()) : 0;
   if (call.failed() || failed(checkIndexed(call, index, self.sizes[dim])))
     return failure();
   Sizes ofSelf = self.sizes, ofIndex = index.sizes;
@@ -154,7 +167,9 @@ static LogicalResult takeAlongDim(Call &call) {
   if (!sizes || index.rank() != self.rank())
     return call.error() << "expected indices that broadcast with the tensor, got "
                         << str(index.sizes) << " and " << str(self.sizes);
-  if (failed(boundIndex(call, index, self.sizes[dim])))
+  if (hasDim)
+    index = remainderOf(call.b, index, self.sizes[dim]);
+  if (failed(boundIndex(call, index, self.sizes[dim], /*wraps=*/false)))
     return failure();
   ofSelf = ofIndex = *sizes;
   ofSelf[dim] = self.sizes[dim];
@@ -190,7 +205,8 @@ static FailureOr<Indices> readIndices(Call &call, const Tensor &self) {
     if (int64_t(dim) >= self.rank())
       return call.error() << "expected at most " << self.rank() << " indices, got "
                           << tensors.size();
-    if (failed(checkIndexed(call, *one, self.sizes[dim])))
+    if (failed(checkIndexed(call, *one, self.sizes[dim])) ||
+        failed(boundIndex(call, *one, self.sizes[dim], /*wraps=*/true)))
       return failure();
     shapes.push_back(one->sizes);
     indices.dims.push_back(dim);
@@ -383,10 +399,6 @@ static LogicalResult indexPut(Call &call) {
     return call.error() << "expected values that broadcast to " << str(self.dtype)
                         << str(indices->sizes) << ", got " << str(values.dtype)
                         << str(values.sizes);
-  // torch counts a negative index from the end, but the bound rejects negative indices in an argument.
-  for (auto [operand, dim] : llvm::zip_equal(indices->operands, indices->dims))
-    if (failed(boundIndex(call, operand.tensor, self.sizes[dim])))
-      return failure();
   FailureOr<Tensor> written = writeAt(
       call, self, *indices, call.b.broadcastTo(values, indices->sizes), /*wraps=*/true, adds);
   return failed(written) ? failure() : call.result(*written);
@@ -395,9 +407,10 @@ static LogicalResult indexPut(Call &call) {
 /// The indices for `index` along `dim` of self. The indexed elements have sizes `sizes`, and the index is read through
 /// `map`.
 static FailureOr<Indices> readIndicesAlong(Call &call, const Tensor &self, const Tensor &index,
-                                           int64_t dim, ArrayRef<Size> sizes, AffineMap map) {
+                                           int64_t dim, ArrayRef<Size> sizes, AffineMap map,
+                                           bool wraps) {
   if (failed(checkIndexed(call, index, self.sizes[dim])) ||
-      failed(boundIndex(call, index, self.sizes[dim])))
+      failed(boundIndex(call, index, self.sizes[dim], wraps)))
     return failure();
   Indices indices;
   indices.dims = {dim};
@@ -409,7 +422,7 @@ static FailureOr<Indices> readIndicesAlong(Call &call, const Tensor &self, const
 }
 
 /// The indices for the argument `index`, a vector or a number, along the argument `dim`.
-static FailureOr<Indices> readVector(Call &call, const Tensor &self) {
+static FailureOr<Indices> readVector(Call &call, const Tensor &self, bool wraps) {
   Tensor index = call.tensor("index");
   int64_t dim = call.dim("dim", self.rank());
   if (call.failed())
@@ -419,8 +432,8 @@ static FailureOr<Indices> readVector(Call &call, const Tensor &self) {
   Sizes sizes = self.sizes;
   sizes[dim] = index.rank() == 0 ? Size(1) : index.sizes[0];
   AffineMap map = AffineMap::get(self.rank(), 0, call.b.getAffineDimExpr(dim), call.b.getContext());
-  FailureOr<Indices> indices =
-      readIndicesAlong(call, self, index, dim, sizes, index.rank() == 0 ? map.dropResult(0) : map);
+  FailureOr<Indices> indices = readIndicesAlong(call, self, index, dim, sizes,
+                                                index.rank() == 0 ? map.dropResult(0) : map, wraps);
   if (succeeded(indices))
     indices->shape = {dim};
   return indices;
@@ -431,7 +444,7 @@ static std::function<LogicalResult(Call &)> indexWrite(bool adds) {
   return [=](Call &call) -> LogicalResult {
     Tensor self = call.tensor("self"), source = call.tensor("source");
     Scalar alpha = adds ? call.scalar("alpha", 1) : Scalar{false, 1, 1};
-    FailureOr<Indices> indices = readVector(call, self);
+    FailureOr<Indices> indices = readVector(call, self, /*wraps=*/false);
     if (failed(indices))
       return failure();
     if (source.dtype != self.dtype || source.sizes != indices->sizes ||
@@ -476,16 +489,15 @@ static FailureOr<Tensor> readValue(Call &call, const Tensor &self, ArrayRef<Size
   return b.fill(sizes, value.in(b, self.dtype), self.dtype);
 }
 
-/// result[..., index[i], ...] = value
+/// result[..., index[i], ...] = value, where negative indices count from the end
 static LogicalResult indexFill(Call &call) {
   Tensor self = call.tensor("self");
-  FailureOr<Indices> indices = readVector(call, self);
+  FailureOr<Indices> indices = readVector(call, self, /*wraps=*/true);
   FailureOr<Tensor> value =
       failed(indices) ? FailureOr<Tensor>(failure()) : readValue(call, self, indices->sizes);
   if (failed(value))
     return failure();
-  FailureOr<Tensor> written =
-      writeAt(call, self, *indices, *value, /*wraps=*/false, /*adds=*/false);
+  FailureOr<Tensor> written = writeAt(call, self, *indices, *value, /*wraps=*/true, /*adds=*/false);
   return failed(written) ? failure() : call.result(*written);
 }
 
@@ -513,8 +525,9 @@ static std::function<LogicalResult(Call &)> scatter(bool adds) {
     if (call.failed())
       return failure();
     TensorBuilder &b = call.b;
-    FailureOr<Indices> indices = readIndicesAlong(call, self, index, dim, index.sizes,
-                                                  b.getMultiDimIdentityMap(self.rank()));
+    FailureOr<Indices> indices =
+        readIndicesAlong(call, self, index, dim, index.sizes, b.getMultiDimIdentityMap(self.rank()),
+                         /*wraps=*/false);
     if (failed(indices))
       return failure();
     llvm::append_range(indices->shape, llvm::seq<int64_t>(0, self.rank()));
@@ -535,7 +548,7 @@ static LogicalResult oneHot(Call &call) {
   Tensor index = call.tensor("self");
   Size count = call.integer("num_classes");
   if (call.failed() || failed(checkIndexed(call, index, count)) ||
-      failed(boundIndex(call, index, count)))
+      failed(boundIndex(call, index, count, /*wraps=*/false)))
     return failure();
   TensorBuilder &b = call.b;
   Sizes sizes = index.sizes;

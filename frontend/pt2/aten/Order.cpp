@@ -122,6 +122,7 @@ static std::function<LogicalResult(Call &)> sorted(bool isTopK, bool returnsValu
       return failure();
     TensorBuilder &b = call.b;
     Tensor places = orderOf(b, x, dim, count, isDescending);
+    call.state().positions.try_emplace(places.value, x.sizes[dim]);
     Tensor values = b.elementwise(places.sizes, x.dtype, Operand{places, DType::I64},
                                   [&](ValueRange e) -> Value {
                                     SmallVector<Value> at;

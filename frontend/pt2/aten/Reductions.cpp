@@ -201,9 +201,10 @@ static Tensor extremeOf(TensorBuilder &b, const Tensor &x, ArrayRef<int64_t> dim
 }
 
 /// The position along `dim` of the first element that is `best` or NaN.
-static Tensor positionOf(TensorBuilder &b, const Tensor &x, int64_t dim, const Tensor &best) {
+static Tensor positionOf(Call &call, const Tensor &x, int64_t dim, const Tensor &best) {
+  TensorBuilder &b = call.b;
   Value none = b.scalar(DType::I64, std::numeric_limits<int64_t>::max());
-  return b.reduce(
+  Tensor found = b.reduce(
       x.sizes, dim, none, DType::I64, {{x, x.dtype}, along(b, best, x.dtype, x, dim)},
       [&](ValueRange element) -> Value {
         Value isBest;
@@ -218,6 +219,8 @@ static Tensor positionOf(TensorBuilder &b, const Tensor &x, int64_t dim, const T
         return arith::SelectOp::create(b, isBest, i, none);
       },
       [&](Value first, Value i) -> Value { return arith::MinSIOp::create(b, first, i); });
+  call.state().positions.try_emplace(found.value, x.sizes[dim]);
+  return found;
 }
 
 /// Rejects unsigned numbers, and a maximum or minimum over no elements.
@@ -249,7 +252,7 @@ static std::function<LogicalResult(Call &)> extremeAndPosition(bool isMax) {
     Tensor best = extremeOf(call.b, read->x, read->dims, isMax);
     if (failed(resultOf(call, *read, best)))
       return failure();
-    return resultOf(call, *read, positionOf(call.b, read->x, read->dims[0], best));
+    return resultOf(call, *read, positionOf(call, read->x, read->dims[0], best));
   };
 }
 
@@ -278,7 +281,7 @@ static std::function<LogicalResult(Call &)> position(bool isMax) {
     if (failed(checkExtreme(call, read)))
       return failure();
     Tensor best = extremeOf(call.b, read.x, read.dims, isMax),
-           found = positionOf(call.b, read.x, read.dims[0], best);
+           found = positionOf(call, read.x, read.dims[0], best);
     if (hasDim || !keepsDims)
       return resultOf(call, read, found);
     FailureOr<Tensor> view = viewAs(call, found, Sizes(x.rank(), Size(1)));

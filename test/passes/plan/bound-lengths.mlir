@@ -34,6 +34,15 @@ func.func @bounded(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2x
   return %o : tensor<2x5x64xf32>
 }
 
+// An argument may be an index too. An index may be negative, but a length may not.
+// CHECK-LABEL: @indices(
+// CHECK-SAME: tensor<2xi64> {attn.bound = 4 : i64}, %{{.*}}: tensor<2x5x64xf32>)
+func.func @indices(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64> {attn.below = 3 : i64, attn.bound = 4 : i64}, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {
+  %o = attn.attention ins(%x, %y, %y : tensor<2x5x64xf32>, tensor<2x9x64xf32>, tensor<2x9x64xf32>) captures(%n : tensor<2xi64>) outs(%e : tensor<2x5x64xf32>)
+      mask(#attn.lengths<0>) {indexing_maps = #maps, scale = 1.25e-01 : f32} -> tensor<2x5x64xf32>
+  return %o : tensor<2x5x64xf32>
+}
+
 // CHECK-LABEL: @computed(
 // CHECK-NOT: attn.bound
 func.func @computed(%x: tensor<2x5x64xf32>, %y: tensor<2x9x64xf32>, %n: tensor<2xi64>, %e: tensor<2x5x64xf32>) -> tensor<2x5x64xf32> {

@@ -1,5 +1,5 @@
 #id = affine_map<(i, j) -> (i, j)>
-func.func @f(%table: tensor<100xf32>, %x: tensor<4x4xi32> {attn.bound = 99 : i64}) -> tensor<4x4xf32> {
+func.func @f(%table: tensor<100xf32>, %x: tensor<4x4xi32> {attn.bound = 99 : i64, attn.below = 1 : i64}) -> tensor<4x4xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
   %l = tensor.empty() : tensor<4x4xf32>
   %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x4xi32>) outs(%e : tensor<4x4xf32>) {

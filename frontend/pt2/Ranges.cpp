@@ -1,0 +1,528 @@
+//===- Ranges.cpp - the integers that a tensor can hold --------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+// The analysis follows the ops that compute an element, from the result back to the arguments. On the way, it keeps the
+// positions at which each tensor is read: for example, torch.arange(512)[:S] reads the positions 0 to S - 1.
+// Test: test/frontend/pt2/positions.test, test/frontend/pt2/indices.test
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/pt2/Ranges.h"
+#include "frontend/Intervals.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attn::pt2;
+using Reach = ElementRange::Reach;
+
+/// The dimensions of numbers that may depend on any other number.
+static constexpr uint64_t kAllDims = ~uint64_t(0);
+
+/// Calls `function` if both sizes are known.
+template <typename Function>
+static std::optional<Size> both(Function function, const std::optional<Size> &a,
+                                const std::optional<Size> &b) {
+  return a && b ? function(*a, *b) : std::nullopt;
+}
+
+static bool isNonNegative(const ElementRange &range) {
+  return !range.argument && range.least && range.least->isNonNegative();
+}
+
+/// A range of which only the numbers are known, if they do not depend on elements of an argument.
+static ElementRange numbersOf(const ElementRange &range) {
+  return range.argument ? ElementRange() : range;
+}
+
+/// How near a sum or a product of the two numbers is to its ends.
+static Reach reachOfBoth(const ElementRange &a, const ElementRange &b) {
+  if (a.dims & b.dims)
+    return Reach::Unknown; // the numbers may depend on each other, as in i - i
+  return std::min(a.reach, b.reach);
+}
+
+static ElementRange plus(const ElementRange &a, const ElementRange &b) {
+  if (a.argument && b.argument)
+    return {};
+  return {a.argument ? a.argument : b.argument, both(add, a.least, b.least),
+          both(add, a.most, b.most), reachOfBoth(a, b), a.dims | b.dims};
+}
+
+static ElementRange minus(const ElementRange &a, const ElementRange &b) {
+  if (b.argument)
+    return {};
+  return {a.argument, both(subtract, a.least, b.most), both(subtract, a.most, b.least),
+          reachOfBoth(a, b), a.dims | b.dims};
+}
+
+static ElementRange times(ElementRange a, ElementRange b) {
+  if (a.argument || b.argument)
+    return {};
+  if (a.isSingle())
+    std::swap(a, b);
+  uint64_t dims = a.dims | b.dims;
+  if (b.isSingle() && b.least->constant().value_or(0) < 0)
+    return {nullptr, both(multiply, a.most, b.most), both(multiply, a.least, b.least), a.reach,
+            dims};
+  if (!isNonNegative(b) || (!b.isSingle() && !isNonNegative(a)))
+    return {};
+  // A product with a mask has a number at its ends if the mask is 0 for some elements and 1 for all others.
+  bool isMasked =
+      llvm::any_of(std::initializer_list<const ElementRange *>{&a, &b}, [](const ElementRange *x) {
+        return x->reach == Reach::Some && x->least == Size(0) && x->most == Size(1);
+      });
+  return {nullptr, both(multiply, a.least, b.least), both(multiply, a.most, b.most),
+          isMasked ? std::min({a.reach, b.reach, Reach::Some}) : reachOfBoth(a, b), dims};
+}
+
+/// A range that contains both ranges.
+static ElementRange hull(const ElementRange &a, const ElementRange &b, Reach reach) {
+  if (a.argument || b.argument)
+    return {};
+  return {nullptr, both(minimum, a.least, b.least), both(maximum, a.most, b.most),
+          std::min({a.reach, b.reach, reach}), a.dims | b.dims};
+}
+
+/// The range of the greater of two numbers or, with `isMin`, of the smaller one. One known end limits the result even
+/// if the other number is not known.
+static ElementRange extremeOf(ElementRange a, ElementRange b, bool isMin) {
+  a = numbersOf(a), b = numbersOf(b);
+  auto pick = isMin ? minimum : maximum;
+  auto either = [&](const std::optional<Size> &x, const std::optional<Size> &y) {
+    return x && y ? pick(*x, *y) : x ? x : y;
+  };
+  ElementRange result{nullptr, both(pick, a.least, b.least), both(pick, a.most, b.most),
+                      Reach::Unknown, a.dims | b.dims};
+  (isMin ? result.most : result.least) = isMin ? either(a.most, b.most) : either(a.least, b.least);
+  if (a.isKnown() && b.isKnown() && (a.isSingle() || b.isSingle()))
+    result.reach = std::min(a.reach, b.reach);
+  return result;
+}
+
+/// The remainders of a division by `divisor`, which is a number or a size.
+static ElementRange remainderBy(const ElementRange &divisor) {
+  if (!divisor.isSingle() || !isNonNegative(divisor))
+    return {};
+  return {nullptr, Size(0), subtract(*divisor.least, Size(1)), Reach::Unknown, kAllDims};
+}
+
+/// Whether the numbers are elements of arguments that do not depend on positions.
+static bool areFree(const ElementRange &range) {
+  auto isNumber = [](const std::optional<Size> &end) { return !end || end->constant(); };
+  return range.argument ||
+         (range.reach == Reach::Some && isNumber(range.least) && isNumber(range.most));
+}
+
+/// All integers of `type`, if it has at most 16 bits.
+static ElementRange allOf(Type type, bool isUnsigned) {
+  unsigned width = type.isInteger() ? type.getIntOrFloatBitWidth() : 64;
+  if (width > 16)
+    return {};
+  if (isUnsigned || width == 1)
+    return {nullptr, Size(0), Size((int64_t(1) << width) - 1)};
+  return {nullptr, Size(-(int64_t(1) << (width - 1))), Size((int64_t(1) << (width - 1)) - 1)};
+}
+
+/// `range`, if a sum, a product or a conversion of type `type` can hold its integers, and no range otherwise. Sizes are
+/// assumed to fit into 32 bits.
+static ElementRange fitIn(Type type, const ElementRange &range) {
+  Type element = getElementTypeOrSelf(type);
+  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  for (const std::optional<Size> &end : {range.least, range.most}) {
+    std::optional<int64_t> number = end ? end->constant() : std::nullopt;
+    if (number && !llvm::isIntN(width, *number))
+      return {};
+    if (width < 32 && !number)
+      return {};
+    if (number && range.argument && width == 32 && std::abs(*number) > attn::kMostOffset)
+      return {};
+  }
+  return width < 32 && range.argument ? ElementRange() : range;
+}
+
+namespace {
+class Analysis {
+public:
+  Analysis(const TensorBuilder &b, const Values &values) : b(b), values(values) {}
+
+  /// The elements of `tensor` at `positions`, one range for each dimension.
+  ElementRange elementsOf(Value tensor, ArrayRef<ElementRange> positions);
+
+private:
+  ElementRange scalarOf(Value scalar, ArrayRef<ElementRange> loops);
+  ElementRange argumentOf(BlockArgument argument, ArrayRef<ElementRange> positions);
+  ElementRange operandOf(linalg::LinalgOp op, OpOperand &operand, ArrayRef<ElementRange> loops);
+  ElementRange loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> positions);
+  ElementRange sumOf(linalg::LinalgOp op, SmallVector<ElementRange> loops);
+  ElementRange readFrom(tensor::ExtractSliceOp slice, ArrayRef<ElementRange> positions);
+  ElementRange readFrom(tensor::CollapseShapeOp view, ArrayRef<ElementRange> positions);
+  ElementRange readFrom(tensor::ExpandShapeOp view, ArrayRef<ElementRange> positions);
+  std::optional<Size> sizeOf(Value tensor, int64_t dim);
+  std::optional<Size> countOf(Value tensor, ArrayRef<int64_t> group);
+  ElementRange wholeDim(Value tensor, int64_t dim);
+  bool isWhole(const ElementRange &positions, Value tensor, int64_t dim);
+
+  const TensorBuilder &b;
+  const Values &values;
+  /// The number of ops that the analysis may still visit. The graph of a model needs a few; a hostile graph could need
+  /// exponentially many.
+  int64_t rest = 500;
+};
+} // namespace
+
+/// The size of a dimension; none if it is not known.
+std::optional<Size> Analysis::sizeOf(Value tensor, int64_t dim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(dim))
+    return Size(type.getDimSize(dim));
+  if (isa<BlockArgument>(tensor)) {
+    for (const Tensor &known : llvm::make_second_range(values.tensors))
+      if (known.value == tensor)
+        return known.sizes[dim];
+    return std::nullopt;
+  }
+  Operation *op = tensor.getDefiningOp();
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    return sizeOf(destination.getDpsInitOperand(0)->get(), dim);
+  if (auto empty = dyn_cast<tensor::EmptyOp>(op))
+    return b.findSize(empty.getMixedSizes()[dim]);
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return b.findSize(expand.getMixedOutputShape()[dim]);
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return countOf(collapse.getSrc(), collapse.getReassociationIndices()[dim]);
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    SmallVector<OpFoldResult> kept;
+    for (auto [of, size] : llvm::enumerate(slice.getMixedSizes()))
+      if (!slice.getDroppedDims()[of])
+        kept.push_back(size);
+    return b.findSize(kept[dim]);
+  }
+  return std::nullopt;
+}
+
+/// The number of elements of a group of dimensions; none if it is not known.
+std::optional<Size> Analysis::countOf(Value tensor, ArrayRef<int64_t> group) {
+  std::optional<Size> count = Size(1);
+  for (int64_t dim : group)
+    count = both(multiply, count, sizeOf(tensor, dim));
+  return count;
+}
+
+/// All positions in a dimension.
+ElementRange Analysis::wholeDim(Value tensor, int64_t dim) {
+  std::optional<Size> size = sizeOf(tensor, dim);
+  return {nullptr, Size(0), size ? subtract(*size, Size(1)) : std::nullopt};
+}
+
+bool Analysis::isWhole(const ElementRange &positions, Value tensor, int64_t dim) {
+  ElementRange whole = wholeDim(tensor, dim);
+  return positions.reach == Reach::Every && positions.isKnown() && positions.least == whole.least &&
+         positions.most == whole.most;
+}
+
+ElementRange Analysis::argumentOf(BlockArgument argument, ArrayRef<ElementRange> positions) {
+  unsigned number = argument.getArgNumber();
+  Type element = getElementTypeOrSelf(argument.getType());
+  uint64_t dims = 0;
+  bool readsAll = true;
+  for (auto [dim, position] : llvm::enumerate(positions)) {
+    dims |= position.dims;
+    readsAll &= isWhole(position, argument, dim);
+  }
+  if (std::optional<std::pair<int64_t, int64_t>> ends = values.endsOfWeight(number))
+    return {nullptr, Size(ends->first), Size(ends->second),
+            readsAll ? Reach::Every : Reach::Unknown, dims};
+  if (element.isInteger(1))
+    return {nullptr, Size(0), Size(1), Reach::Some, dims};
+  // A bound applies to all elements of an argument.
+  if (readsAll && isa<IntegerType>(element))
+    return {argument, Size(0), Size(0), Reach::Every, dims};
+  return {nullptr, std::nullopt, std::nullopt, Reach::Some, dims};
+}
+
+ElementRange Analysis::readFrom(tensor::ExtractSliceOp slice, ArrayRef<ElementRange> positions) {
+  SmallVector<ElementRange> source;
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  size_t next = 0;
+  for (auto [dim, offset] : llvm::enumerate(slice.getMixedOffsets())) {
+    std::optional<Size> first = b.findSize(offset);
+    std::optional<int64_t> stride = getConstantIntValue(slice.getMixedStrides()[dim]);
+    ElementRange position = dropped[dim] ? ElementRange::single(0) : positions[next++];
+    source.push_back(first && stride ? plus(times(position, ElementRange::single(*stride)),
+                                            ElementRange::single(*first))
+                                     : ElementRange());
+  }
+  return elementsOf(slice.getSource(), source);
+}
+
+/// The dimension of a group that is not of size 1, if there is exactly one such dimension.
+static std::optional<int64_t> onlyLarge(Value tensor, ArrayRef<int64_t> group) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto isLarge = [&](int64_t dim) { return type.getDimSize(dim) != 1; };
+  if (llvm::count_if(group, isLarge) != 1)
+    return std::nullopt;
+  return *llvm::find_if(group, isLarge);
+}
+
+ElementRange Analysis::readFrom(tensor::CollapseShapeOp view, ArrayRef<ElementRange> positions) {
+  Value from = view.getSrc();
+  SmallVector<ElementRange> source(view.getSrcType().getRank(), ElementRange::single(0));
+  for (auto [dim, group] : llvm::enumerate(view.getReassociationIndices())) {
+    if (std::optional<int64_t> only = onlyLarge(from, group)) {
+      source[*only] = positions[dim];
+      continue;
+    }
+    std::optional<Size> last = both(subtract, countOf(from, group), Size(1));
+    bool isAll = positions[dim].reach == Reach::Every && positions[dim].least == Size(0) && last &&
+                 positions[dim].most == last;
+    for (int64_t of : group) {
+      source[of] = wholeDim(from, of);
+      source[of].reach = isAll ? Reach::Every : Reach::Unknown;
+      source[of].dims = source[of].isSingle() ? 0 : positions[dim].dims;
+    }
+  }
+  return elementsOf(from, source);
+}
+
+ElementRange Analysis::readFrom(tensor::ExpandShapeOp view, ArrayRef<ElementRange> positions) {
+  Value to = view.getResult();
+  SmallVector<ElementRange> source(view.getSrcType().getRank(), ElementRange::single(0));
+  for (auto [dim, group] : llvm::enumerate(view.getReassociationIndices())) {
+    if (std::optional<int64_t> only = onlyLarge(to, group)) {
+      source[dim] = positions[*only];
+      continue;
+    }
+    ElementRange whole{nullptr, Size(0), both(subtract, countOf(to, group), Size(1)), Reach::Every};
+    for (int64_t of : group) {
+      whole.dims |= positions[of].dims;
+      if (!isWhole(positions[of], to, of))
+        whole.reach = Reach::Unknown;
+    }
+    source[dim] = whole;
+  }
+  return elementsOf(view.getSrc(), source);
+}
+
+/// The elements of an operand that the body of `op` reads.
+ElementRange Analysis::operandOf(linalg::LinalgOp op, OpOperand &operand,
+                                 ArrayRef<ElementRange> loops) {
+  if (!isa<RankedTensorType>(operand.get().getType()))
+    return scalarOf(operand.get(), {});
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  bool isPermutation = map.isProjectedPermutation(/*allowZeroInResults=*/true);
+  SmallVector<ElementRange> positions;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    ElementRange position = wholeDim(operand.get(), dim);
+    if (auto loop = dyn_cast<AffineDimExpr>(expr))
+      position = loops[loop.getPosition()];
+    else if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      position = ElementRange::single(constant.getValue());
+    if (!isPermutation) // such as a diagonal, which does not read all elements
+      position.reach = Reach::Unknown;
+    positions.push_back(position);
+  }
+  return elementsOf(operand.get(), positions);
+}
+
+/// The elements of a result at `positions`, for an op that computes them in parallel or that adds up integers.
+ElementRange Analysis::loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> positions) {
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (op->getNumResults() != 1 || !map.isProjectedPermutation())
+    return {};
+  SmallVector<ElementRange> loops(op.getNumLoops());
+  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+    loops[cast<AffineDimExpr>(expr).getPosition()] = positions[dim];
+  if (op.getNumReductionLoops() != 0)
+    return sumOf(op, loops);
+  return scalarOf(op.getBlock()->getTerminator()->getOperand(0), loops);
+}
+
+/// The elements of a sum over the reduction loops, as in torch.sum and torch.cumsum.
+ElementRange Analysis::sumOf(linalg::LinalgOp op, SmallVector<ElementRange> loops) {
+  std::optional<Size> count = Size(1); // of the numbers in a sum
+  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
+  for (auto [loop, iterator] : llvm::enumerate(iterators)) {
+    if (iterator != utils::IteratorType::reduction)
+      continue;
+    std::optional<Size> size;
+    for (OpOperand &operand : op->getOpOperands())
+      if (std::optional<unsigned> dim = op.getMatchingIndexingMap(&operand).getResultPosition(
+              getAffineDimExpr(loop, op.getContext())))
+        size = size ? size : sizeOf(operand.get(), *dim);
+    count = both(multiply, count, size);
+    loops[loop] = {nullptr, Size(0), both(subtract, size, Size(1)), Reach::Every, kAllDims};
+  }
+  auto sum = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::AddIOp>();
+  BlockArgument sofar = op.getRegionOutputArgs()[0];
+  if (!sum || (sum.getLhs() != sofar && sum.getRhs() != sofar))
+    return {};
+  Value added = sum.getLhs() == sofar ? sum.getRhs() : sum.getLhs();
+  ElementRange start = operandOf(op, *op.getDpsInitOperand(0), loops);
+  // In torch.cumsum, the sum at a position contains the elements up to this position.
+  ElementRange counts{nullptr, count, count, Reach::Every};
+  auto select = added.getDefiningOp<arith::SelectOp>();
+  auto isBefore = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : nullptr;
+  auto from = isBefore ? isBefore.getLhs().getDefiningOp<linalg::IndexOp>() : nullptr,
+       to = isBefore ? isBefore.getRhs().getDefiningOp<linalg::IndexOp>() : nullptr;
+  if (from && to && isBefore.getPredicate() == arith::CmpIPredicate::sle &&
+      iterators[from.getDim()] == utils::IteratorType::reduction &&
+      iterators[to.getDim()] == utils::IteratorType::parallel && op.getNumReductionLoops() == 1 &&
+      matchPattern(select.getFalseValue(), m_Zero())) {
+    counts = plus(loops[to.getDim()], ElementRange::single(1));
+    added = select.getTrueValue();
+  }
+  ElementRange element = numbersOf(scalarOf(added, loops));
+  if (!start.isSingle() || !element.isKnown() || !isNonNegative(element))
+    return {};
+  ElementRange total = times(counts, element);
+  // If all elements can be at the same end of their range, the sum can be at this end of its range.
+  if (!element.isSingle()) {
+    total.reach = areFree(element) ? std::min(counts.reach, Reach::Some) : Reach::Unknown;
+    total.dims = kAllDims;
+  }
+  return fitIn(sum.getType(), plus(total, start));
+}
+
+ElementRange Analysis::elementsOf(Value tensor, ArrayRef<ElementRange> positions) {
+  if (--rest < 0)
+    return {};
+  if (auto size = values.positions.find(tensor); size != values.positions.end())
+    return {nullptr, Size(0), subtract(size->second, Size(1)), Reach::Unknown, kAllDims};
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argumentOf(argument, positions)
+                                                                 : ElementRange();
+  return llvm::TypeSwitch<Operation *, ElementRange>(tensor.getDefiningOp())
+      .Case<tensor::ExtractSliceOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+          [&](auto op) { return readFrom(op, positions); })
+      .Case([&](tensor::CastOp cast) { return elementsOf(cast.getSource(), positions); })
+      .Case([&](tensor::FromElementsOp op) {
+        return op.getElements().size() == 1 ? scalarOf(op.getElements()[0], {}) : ElementRange();
+      })
+      .Case([&](linalg::LinalgOp op) { return loopsOf(op, positions); })
+      .Default(ElementRange());
+}
+
+/// The values of a scalar in the body of an op with `loops`.
+ElementRange Analysis::scalarOf(Value scalar, ArrayRef<ElementRange> loops) {
+  Type type = scalar.getType();
+  if (--rest < 0)
+    return {};
+  if (type.isIndex())
+    if (std::optional<Size> size = b.findSize(scalar))
+      return ElementRange::single(*size);
+  IntegerAttr constant;
+  if (matchPattern(scalar, m_Constant(&constant))) {
+    const APInt &number = constant.getValue();
+    return ElementRange::single(type.isInteger(1) ? int64_t(number.getZExtValue())
+                                                  : number.getSExtValue());
+  }
+  FloatAttr real;
+  if (matchPattern(scalar, m_Constant(&real))) {
+    double number = real.getValueAsDouble();
+    return std::abs(number) < 0x1p53 && number == std::floor(number)
+               ? ElementRange::single(int64_t(number))
+               : ElementRange();
+  }
+  if (auto argument = dyn_cast<BlockArgument>(scalar)) {
+    auto op = dyn_cast<linalg::LinalgOp>(argument.getOwner()->getParentOp());
+    return op ? operandOf(op, op->getOpOperand(argument.getArgNumber()), loops) : ElementRange();
+  }
+  Operation *op = scalar.getDefiningOp();
+  auto operand = [&](unsigned i) { return scalarOf(op->getOperand(i), loops); };
+  auto join = [&](auto combine) { return fitIn(type, combine(operand(0), operand(1))); };
+  ElementRange range =
+      llvm::TypeSwitch<Operation *, ElementRange>(op)
+          .Case([&](linalg::IndexOp index) { return loops[index.getDim()]; })
+          .Case([&](tensor::ExtractOp extract) {
+            SmallVector<ElementRange> positions;
+            uint64_t dims = 0;
+            for (Value index : extract.getIndices()) {
+              ElementRange position = numbersOf(scalarOf(index, loops));
+              if (position.dims & dims) // such as a diagonal, which does not read all elements
+                position.reach = Reach::Unknown;
+              dims |= position.dims;
+              positions.push_back(position);
+            }
+            return elementsOf(extract.getTensor(), positions);
+          })
+          .Case([&](arith::IndexCastOp) { return fitIn(type, operand(0)); })
+          .Case([&](arith::TruncIOp) { return fitIn(type, operand(0)); })
+          .Case<arith::FPToSIOp, arith::ExtFOp>([&](Operation *) {
+            ElementRange number = operand(0); // known only if it is a constant
+            return number.isSingle() ? fitIn(type, number) : ElementRange();
+          })
+          .Case([&](arith::ExtSIOp op) {
+            ElementRange narrow = operand(0);
+            return narrow.argument || narrow.isKnown() ? narrow
+                                                       : allOf(op.getIn().getType(), false);
+          })
+          .Case([&](arith::ExtUIOp op) {
+            ElementRange narrow = operand(0);
+            return narrow.argument || isNonNegative(narrow) ? narrow
+                                                            : allOf(op.getIn().getType(), true);
+          })
+          .Case([&](arith::AddIOp) { return join(plus); })
+          .Case([&](arith::SubIOp op) {
+            // x - x / c * c is the remainder of a division by c.
+            auto product = op.getRhs().getDefiningOp<arith::MulIOp>();
+            auto quotient =
+                product ? product.getLhs().getDefiningOp<arith::FloorDivSIOp>() : nullptr;
+            if (quotient && quotient.getLhs() == op.getLhs() &&
+                quotient.getRhs() == product.getRhs())
+              return remainderBy(scalarOf(product.getRhs(), loops));
+            return join(minus);
+          })
+          .Case([&](arith::MulIOp) { return join(times); })
+          .Case([&](arith::MinSIOp) { return extremeOf(operand(0), operand(1), /*isMin=*/true); })
+          .Case([&](arith::MaxSIOp) { return extremeOf(operand(0), operand(1), /*isMin=*/false); })
+          .Case<arith::FloorDivSIOp, arith::DivSIOp>([&](Operation *op) {
+            ElementRange x = numbersOf(operand(0)), divisor = operand(1);
+            bool isPositive = divisor.isSingle() && divisor.least->constant().value_or(0) > 0;
+            if (!isPositive || (isa<arith::DivSIOp>(op) && !isNonNegative(x)))
+              return ElementRange();
+            return ElementRange{nullptr, both(divideDown, x.least, divisor.least),
+                                both(divideDown, x.most, divisor.least), x.reach, x.dims};
+          })
+          .Case([&](arith::RemSIOp) {
+            return isNonNegative(operand(0)) ? remainderBy(operand(1)) : ElementRange();
+          })
+          .Case([&](arith::SelectOp) {
+            // If elements of the arguments decide which operand is selected, they may select either one everywhere.
+            return hull(operand(1), operand(2), std::min(operand(0).reach, Reach::Some));
+          })
+          .Case<arith::CmpIOp, arith::CmpFOp>([&](Operation *) {
+            ElementRange x = operand(0), y = operand(1);
+            bool isFree = areFree(x) || areFree(y);
+            return ElementRange{nullptr, Size(0), Size(1), isFree ? Reach::Some : Reach::Unknown,
+                                x.dims | y.dims};
+          })
+          .Case<arith::XOrIOp, arith::AndIOp, arith::OrIOp>([&](Operation *) {
+            ElementRange x = operand(0), y = operand(1);
+            return ElementRange{nullptr, Size(0), Size(1),
+                                std::min({x.reach, y.reach, Reach::Some}), x.dims | y.dims};
+          })
+          .Default(ElementRange());
+  // The ops of booleans above are exact only for one bit.
+  if (isa<arith::XOrIOp, arith::AndIOp, arith::OrIOp>(op) && !type.isInteger(1))
+    return {};
+  return range;
+}
+
+ElementRange attn::pt2::rangeOf(const TensorBuilder &b, const Values &values,
+                                const Tensor &tensor) {
+  SmallVector<ElementRange> positions;
+  for (auto [dim, size] : llvm::enumerate(tensor.sizes))
+    positions.push_back({nullptr, Size(0), subtract(size, Size(1)), Reach::Every,
+                         size.isOne() ? 0 : uint64_t(1) << dim});
+  return Analysis(b, values).elementsOf(tensor.value, positions);
+}
