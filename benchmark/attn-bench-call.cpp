@@ -39,13 +39,14 @@ const attn_tensor_info kTensors[] = {tensor("a"), tensor("b"), tensor("c"), tens
 const attn_tensor_info kWeight = {"w", kWeightShape, 1, kDLFloat, 32, 0, 0, {}};
 const attn_symbol_info kSymbols[] = {{"batch", 0, 64, nullptr, 0, 0},
                                      {"length", 0, 4096, nullptr, 0, 0}};
+const int64_t kPackedOffsets[] = {0, 64};
 const attn_variant_info kVariant = {
 #if defined __x86_64__
     "x86-64",
 #else
     "aarch64",
 #endif
-    "",       run, workspace, pack, 64, 1, "", "", "", kDLCPU, 0, nullptr, nullptr};
+    "",       run, workspace, pack, 64, 1, "", "", "", kDLCPU, 0, nullptr, nullptr, kPackedOffsets, 1, 0};
 const attn_function_info kFunction = {
     "f",      kInputs,  kOutputs,  1,      2, 1, 0, kTensors, kTensors + kInputs,
     &kWeight, kSymbols, &kVariant, nullptr};

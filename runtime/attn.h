@@ -269,6 +269,10 @@ typedef struct attn_weights_info {
 /// Fills `info`; the caller sets its `size` before.
 ATTN_API attn_status attn_weights_describe(const attn_weights *weights, attn_weights_info *info);
 
+/// The size in bytes of all packed tensors that this process holds in memory, without those of mapped files. Tensors
+/// with equal bytes are held once, also if several functions have packed them.
+ATTN_API int64_t attn_packed_bytes(void);
+
 /// Exchanges the contents of the two handles. Other threads may call functions with `weights`
 /// meanwhile: each call uses either the old or the new weights from its start to its end, and a
 /// call that begins after the return uses the new weights. The function returns when no call uses

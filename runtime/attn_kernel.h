@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /// This number is raised whenever a struct or a rule of this file changes its meaning.
-#define ATTN_ABI_VERSION 7
+#define ATTN_ABI_VERSION 8
 
 /// Alignment in bytes of workspaces, of packed weights and of weights embedded in a library.
 #define ATTN_ALIGNMENT 64
@@ -47,7 +47,8 @@ typedef struct attn_tile_counts {
 typedef struct attn_kernel_call {
   void *const *inputs;  ///< one per input, compact row-major; in-out inputs alias nothing else
   void *const *outputs; ///< one per output, compact row-major, aliasing nothing else
-  const void *weights;  ///< written by attn_pack_fn; null if the function has none
+  /// The packed tensors that the function reads, which attn_pack_fn wrote; null if the function has no weights.
+  const void *const *weights;
   const int64_t *dims;  ///< the value of each symbol
   void *workspace;      ///< bytes[0] of attn_workspace_fn, aligned
   void *task_workspace; ///< workers x task_stride bytes, aligned
@@ -175,6 +176,10 @@ typedef struct attn_variant_info {
   const attn_kernel_info *kernels;
   /// The kernels of all functions: PTX that ends with a zero, or a fat binary of CUDA.
   const char *image;
+  /// The first `num_packed` tensors that `pack` writes are those that `run` reads, the others are intermediate.
+  /// packed_offsets has the offset in bytes of each of them, and the end of the last one.
+  const int64_t *packed_offsets;
+  int32_t num_packed, reserved;
 } attn_variant_info;
 
 typedef struct attn_function_info {

@@ -234,6 +234,8 @@ struct attnrt_uploaded {
   unsigned long long context_id;
   void *context;
   cu_pointer data;
+  int32_t count;
+  const void *tensors[]; ///< where each packed tensor lies in `data`
 };
 
 /// Protects the lists of all libraries and weights. One lock is enough, because a list grows only at the first call of
@@ -347,25 +349,40 @@ static attnrt_uploaded *find_uploaded(attnrt_packed *packed, unsigned long long 
   return entry;
 }
 
+static size_t uploaded_size(int32_t num_packed) {
+  return sizeof(attnrt_uploaded) + (size_t)num_packed * sizeof(void *);
+}
+
+static void free_uploaded(attnrt_uploaded *uploaded) {
+  attnrt_free(uploaded, uploaded_size(uploaded->count), _Alignof(attnrt_uploaded));
+}
+
 /// Copies the weights to the device, and waits for the copy, because calls on other streams may use the weights
 /// afterwards.
 static failure upload(attnrt_packed *packed, void *context, unsigned long long context_id,
                       void *stream) {
-  attnrt_uploaded *entry = ATTNRT_NEW(attnrt_uploaded, 1);
+  const attn_variant_info *variant = packed->variant;
+  attnrt_uploaded *entry = attnrt_allocate(uploaded_size(variant->num_packed), _Alignof(attnrt_uploaded));
   if (!entry)
-    return (failure){NULL, 0, sizeof *entry};
-  size_t bytes = (size_t)packed->variant->packed_bytes;
-  *entry = (attnrt_uploaded){.context_id = context_id, .context = context};
+    return (failure){NULL, 0, uploaded_size(variant->num_packed)};
+  size_t bytes = (size_t)attnrt_kept_bytes(variant);
+  *entry = (attnrt_uploaded){.context_id = context_id, .context = context, .count = variant->num_packed};
   cu_result error = bytes ? cu.allocate(&entry->data, bytes) : 0;
   if (!error && bytes) {
-    error = cu.copy_in(entry->data, packed->data, bytes, stream);
+    const int64_t *offsets = variant->packed_offsets;
+    for (int32_t i = 0; i < entry->count && !error; ++i) {
+      cu_pointer place = entry->data + (cu_pointer)offsets[i];
+      entry->tensors[i] = (const void *)(uintptr_t)place;
+      if (offsets[i + 1] > offsets[i])
+        error = cu.copy_in(place, packed->data[i], (size_t)(offsets[i + 1] - offsets[i]), stream);
+    }
     if (!error)
       error = cu.wait(stream);
     if (error)
       cu.release(entry->data);
   }
   if (error) {
-    ATTNRT_DELETE(attnrt_uploaded, 1, entry);
+    free_uploaded(entry);
     return (failure){"copy the weights to the device", error, 0};
   }
   entry->next = atomic_load(&packed->uploaded);
@@ -375,7 +392,8 @@ static failure upload(attnrt_packed *packed, void *context, unsigned long long c
 
 /// Finds the weights in the memory of the current context, and copies them there if they are not there yet.
 static attn_status find_weights(const attnrt_packed *given, void *context,
-                                unsigned long long context_id, void *stream, const void **data) {
+                                unsigned long long context_id, void *stream,
+                                const void *const **data) {
   attnrt_packed *packed = (attnrt_packed *)given; // the list of copies changes, but no weight does
   failure failed = {NULL, 0, 0};
   attnrt_uploaded *entry = find_uploaded(packed, context_id);
@@ -388,7 +406,7 @@ static attn_status find_weights(const attnrt_packed *given, void *context,
     }
     pthread_mutex_unlock(&lists);
   }
-  *data = entry ? (const void *)(uintptr_t)entry->data : NULL;
+  *data = entry ? entry->tensors : NULL;
   return report(packed->function, failed);
 }
 
@@ -420,7 +438,7 @@ void attnrt_cuda_release_weights(attnrt_uploaded *uploaded) {
       cu.release(uploaded->data);
       cu.pop(&uploaded->context);
     }
-    ATTNRT_DELETE(attnrt_uploaded, 1, uploaded);
+    free_uploaded(uploaded);
     uploaded = next;
   }
 }

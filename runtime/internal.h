@@ -21,6 +21,9 @@
 typedef struct attnrt_loaded attnrt_loaded;
 typedef struct attnrt_uploaded attnrt_uploaded;
 
+/// A packed tensor, which several handles of weights may share.
+typedef struct attnrt_tensor attnrt_tensor;
+
 struct attn_library {
   const attn_library_info *info;
   _Atomic(attnrt_loaded *) loaded;
@@ -48,14 +51,18 @@ typedef struct attnrt_file {
   size_t size;
 } attnrt_file;
 
+/// The size of the packed tensors that calls read, without the intermediate tensors of packing.
+static inline int64_t attnrt_kept_bytes(const attn_variant_info *variant) {
+  return variant->num_packed ? variant->packed_offsets[variant->num_packed] : 0;
+}
+
 /// Packed weights, which a kernel reads. Immutable after creation.
 typedef struct attnrt_packed {
   attn_library *library;
   const attn_function_info *function;
   const attn_variant_info *variant;
-  const void *data; ///< in `owned` or in `file`
-  void *owned;      ///< `owned_bytes` bytes, aligned to ATTN_ALIGNMENT
-  size_t owned_bytes;
+  const void **data;       ///< where each packed tensor lies, in `shared` or in `file`
+  attnrt_tensor **shared;  ///< null if the tensors are in `file`
   attnrt_file file;
   uint64_t source_hash;
   _Atomic(attnrt_uploaded *) uploaded;
@@ -116,8 +123,19 @@ void attnrt_free(void *memory, size_t bytes, size_t alignment);
 #define ATTNRT_DELETE(type, count, memory)                                                         \
   attnrt_free((void *)(memory), (count) * sizeof(type), _Alignof(type))
 
+/// Returns the pages of `memory` to the system, if it is Linux: the caller does not need their contents any more, and frees
+/// the memory later.
+void attnrt_discard(void *memory, size_t bytes);
+
 /// Continues `hash` over `bytes` bytes. The hash distinguishes different weights, but an attacker can make collisions.
 uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes);
+
+//===-- shared.c ----------------------------------------------------------===//
+
+/// Finds the packed tensor with these bytes, or makes a copy of them, and sets `shared`. Returns the address of its data,
+/// which stays until attnrt_unshare, or null if out of memory.
+const void *attnrt_share(const void *data, size_t bytes, attnrt_tensor **shared);
+void attnrt_unshare(attnrt_tensor *tensor); ///< null is ignored
 
 //===-- file.c ------------------------------------------------------------===//
 

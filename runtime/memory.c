@@ -8,6 +8,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 static void *allocate_default(size_t bytes, size_t alignment, void *user_data) {
   (void)user_data;
@@ -59,6 +63,20 @@ void attnrt_free(void *memory, size_t bytes, size_t alignment) {
     return;
   allocator.release(memory, bytes, alignment, allocator.user_data);
   atomic_fetch_sub(&held, 1);
+}
+
+void attnrt_discard(void *memory, size_t bytes) {
+#ifdef __linux__
+  if (allocator.allocate != allocate_default)
+    return; // the memory of another allocator may not be anonymous
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
+  uintptr_t end = ((uintptr_t)memory + bytes) / page * page;
+  if (first < end)
+    madvise((void *)first, end - first, MADV_DONTNEED);
+#else
+  (void)memory, (void)bytes;
+#endif
 }
 
 uint64_t attnrt_hash(uint64_t hash, const void *memory, size_t bytes) {

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   struct header, then attn_variant_info.packed_bytes bytes, written by attn_pack_fn
+//   struct header, then the packed tensors that a kernel reads, at attn_variant_info.packed_offsets
 //
 // A kernel reads the mapped file directly, so processes that map the same file share one copy. The packed numbers need
 // no check, because a kernel is safe with any numbers. The exception is a weight whose elements have a bound, because
@@ -48,13 +48,23 @@ attn_status attn_weights_save(const attn_weights *weights, const char *path) {
   if (!status) {
     header h = {.abi_version = ATTN_ABI_VERSION,
                 .packed_hash = variant->packed_hash,
-                .packed_bytes = (uint64_t)variant->packed_bytes,
+                .packed_bytes = (uint64_t)attnrt_kept_bytes(variant),
                 .source_hash = use.packed->source_hash};
     memcpy(h.magic, magic, sizeof h.magic);
     strncpy(h.level, variant->level, sizeof h.level - 1);
-    attnrt_file parts[] = {{(const char *)&h, sizeof h},
-                           {use.packed->data, (size_t)variant->packed_bytes}};
-    status = attnrt_write_file(path, parts, 2);
+    size_t count = (size_t)variant->num_packed + 1;
+    attnrt_file *parts = ATTNRT_NEW(attnrt_file, count);
+    if (parts) {
+      parts[0] = (attnrt_file){(const char *)&h, sizeof h};
+      for (size_t i = 1; i < count; ++i)
+        parts[i] = (attnrt_file){use.packed->data[i - 1], (size_t)(variant->packed_offsets[i] -
+                                                                  variant->packed_offsets[i - 1])};
+      status = attnrt_write_file(path, parts, (int)count);
+    } else {
+      status = attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected memory for %zu pointers, got none",
+                           use.packed->function->name, 2 * count);
+    }
+    ATTNRT_DELETE(attnrt_file, count, parts);
   }
   attnrt_end_use(use);
   return status;
@@ -77,8 +87,8 @@ static attn_status check_header(const attn_function *function, const char *path,
                        " (level %s), got %016" PRIx64 " (level %s)",
                        function->info->name, path, variant->packed_hash, variant->level,
                        h->packed_hash, h->level);
-  uint64_t expected = sizeof *h + (uint64_t)variant->packed_bytes;
-  if (h->packed_bytes != (uint64_t)variant->packed_bytes || file->size != expected)
+  uint64_t expected = sizeof *h + (uint64_t)attnrt_kept_bytes(variant);
+  if (h->packed_bytes != expected - sizeof *h || file->size != expected)
     return attnrt_fail(ATTN_ERROR_FILE, "'%s': expected %" PRIu64 " bytes, got %zu", path, expected,
                        file->size);
   return ATTN_OK;
@@ -105,7 +115,8 @@ attn_status attn_weights_map(const attn_function *function, const char *path,
     return status;
   }
   packed->file = file;
-  packed->data = file.bytes + sizeof h;
+  for (int32_t i = 0; i < packed->variant->num_packed; ++i)
+    packed->data[i] = file.bytes + sizeof h + packed->variant->packed_offsets[i];
   packed->source_hash = h.source_hash;
   return attnrt_weights_create(packed, weights);
 }

@@ -28,12 +28,17 @@ struct attn_weights {
 
 attn_status attnrt_packed_create(const attn_function *function, attnrt_packed **packed) {
   attnrt_packed *created = ATTNRT_NEW(attnrt_packed, 1);
-  if (!created)
+  const void **data = ATTNRT_NEW(const void *, (size_t)function->variant->num_packed + 1);
+  if (!created || !data) {
+    ATTNRT_DELETE(attnrt_packed, 1, created);
+    ATTNRT_DELETE(const void *, (size_t)function->variant->num_packed + 1, data);
     return attnrt_fail(ATTN_ERROR_RESOURCE, "%s: expected %zu bytes of memory, got none",
                        function->info->name, sizeof *created);
+  }
   *created = (attnrt_packed){.library = attnrt_retain(function->library),
                              .function = function->info,
-                             .variant = function->variant};
+                             .variant = function->variant,
+                             .data = data};
   *packed = created;
   return ATTN_OK;
 }
@@ -42,7 +47,11 @@ void attnrt_packed_release(attnrt_packed *packed) {
   if (!packed)
     return;
   attnrt_cuda_release_weights(atomic_load(&packed->uploaded));
-  attnrt_free(packed->owned, packed->owned_bytes, ATTN_ALIGNMENT);
+  size_t count = (size_t)packed->variant->num_packed;
+  for (size_t i = 0; packed->shared && i < count; ++i)
+    attnrt_unshare(packed->shared[i]);
+  ATTNRT_DELETE(attnrt_tensor *, count + 1, packed->shared);
+  ATTNRT_DELETE(const void *, count + 1, packed->data);
   attnrt_unmap(&packed->file);
   attn_library_release(packed->library);
   ATTNRT_DELETE(attnrt_packed, 1, packed);
@@ -122,7 +131,7 @@ attn_status attn_weights_describe(const attn_weights *weights, attn_weights_info
   if (status)
     return status;
   attnrt_use use = attnrt_begin_use(weights);
-  known.bytes = use.packed->variant->packed_bytes;
+  known.bytes = attnrt_kept_bytes(use.packed->variant);
   known.source_hash = use.packed->source_hash;
   known.mapped = use.packed->file.bytes != NULL;
   attnrt_end_use(use);
@@ -196,19 +205,31 @@ static attn_status pack(const attn_function *function, const void *const *data, 
   attn_status status = attnrt_packed_create(function, &packed);
   if (status)
     return status;
-  packed->owned_bytes = (size_t)bytes;
-  packed->owned = attnrt_allocate(packed->owned_bytes, ATTN_ALIGNMENT);
-  if (!packed->owned) {
+  size_t count = (size_t)variant->num_packed;
+  char *memory = attnrt_allocate((size_t)bytes, ATTN_ALIGNMENT);
+  packed->shared = ATTNRT_NEW(attnrt_tensor *, count + 1);
+  bool is_ok = memory && packed->shared;
+  if (packed->shared)
+    memset(packed->shared, 0, count * sizeof *packed->shared);
+  if (is_ok) {
+    // Tensors are compared and written to files with their padding, so the padding must be initialized.
+    memset(memory, 0, (size_t)bytes);
+    variant->pack(data, memory);
+  }
+  for (size_t i = 0; i < count && is_ok; ++i) {
+    const int64_t *place = &variant->packed_offsets[i];
+    size_t size = (size_t)(place[1] - place[0]);
+    packed->data[i] = attnrt_share(memory + place[0], size, &packed->shared[i]);
+    is_ok = packed->data[i] != NULL;
+    attnrt_discard(memory + place[0], size);
+  }
+  attnrt_free(memory, (size_t)bytes, ATTN_ALIGNMENT);
+  if (!is_ok) {
     attnrt_packed_release(packed);
     return attnrt_fail(ATTN_ERROR_RESOURCE,
                        "%s: expected %" PRId64 " bytes of memory for weights, got none",
                        function->info->name, bytes);
   }
-  // attn_weights_save also writes the padding between the packed tensors, so it must be
-  // initialized.
-  memset(packed->owned, 0, packed->owned_bytes);
-  variant->pack(data, packed->owned);
-  packed->data = packed->owned;
   packed->source_hash = hash;
   return attnrt_weights_create(packed, weights);
 }

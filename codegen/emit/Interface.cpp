@@ -274,6 +274,8 @@ private:
         return pack.emitError()
                << "expected the first packed tensors to be those that the entry reads";
       variant.packedBytes = written->bytes;
+      variant.packedOffsets.assign(read->offsets.begin(), read->offsets.end());
+      variant.packedOffsets.push_back(read->bytes);
       // The pack function determines the packed data, so a hash of its text, without locations and
       // without its name, identifies the layout.
       OwningOpRef<func::FuncOp> nameless = pack.clone();

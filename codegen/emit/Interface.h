@@ -78,6 +78,8 @@ struct VariantInfo {
   /// The type to which products of f32 round their factors. Empty if factors are not rounded.
   std::string compute = {};
   std::vector<KernelInfo> kernels = {}; ///< empty in a variant for CPUs
+  /// The offset of each packed tensor that the entry reads, and the end of the last one.
+  std::vector<int64_t> packedOffsets = {};
 };
 
 struct FunctionInfo {

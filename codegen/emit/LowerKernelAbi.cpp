@@ -313,11 +313,6 @@ private:
     return function.emitError() << "expected a kernel 'entry', 'workspace' or 'pack', got " << kind;
   }
 
-  /// The address of packed tensor `index` if the packed tensors lie at `base`.
-  static Value packedData(AbiBuilder &b, const PackedLayout &layout, Value base, int64_t index) {
-    return b.advance(base, b.constant(layout.offsets[index]));
-  }
-
   LogicalResult lowerEntry(func::FuncOp entry) {
     FailureOr<PackedLayout> layout = packedLayout(entry);
     if (failed(layout))
@@ -354,7 +349,7 @@ private:
             dynamicSizes.push_back(sizes.lookup(dim));
       Value data;
       if (std::optional<int64_t> index = packedIndex(entry, i)) {
-        data = packedData(b, *layout, weights, *index);
+        data = b.load(b.ptr(), b.element(b.ptr(), weights, *index));
       } else if (entry.getArgAttr(i, AttnDialect::kOutputAttr)) {
         data = b.load(b.ptr(), b.element(b.ptr(), outputs, numOutputs++));
       } else if (i + 1 == entry.getNumArguments()) {
@@ -414,7 +409,7 @@ private:
       if (!type || !type.getLayout().isIdentity() || !type.hasStaticShape())
         return function.emitError()
                << "expected static memrefs of identity layout, got " << value.getType();
-      Value data = index ? packedData(b, *layout, arguments[1], *index)
+      Value data = index ? b.advance(arguments[1], b.constant(layout->offsets[*index]))
                          : b.load(b.ptr(), b.element(b.ptr(), arguments[0], numWeights++));
       value.replaceAllUsesWith(b.buffer(type, data, {}));
     }

@@ -186,6 +186,13 @@ private:
     return array(table);
   }
 
+  llvm::Constant *offsets(llvm::ArrayRef<int64_t> offsets) {
+    std::vector<llvm::Constant *> table;
+    for (int64_t offset : offsets)
+      table.push_back(i64(offset));
+    return array(table);
+  }
+
   llvm::Constant *variant(const FunctionInfo &function, const VariantInfo &info) {
     auto code = [&](const llvm::Twine &stage) {
       return module.getFunction((function.name + stage + "." + info.level).str());
@@ -202,7 +209,9 @@ private:
         sizeof(T),
         {FIELD(level, text(info.level)), FIELD(features, text(llvm::join(info.features, " "))),
          FIELD(run, code("")), FIELD(workspace, code(".workspace")), FIELD(pack, pack),
-         FIELD(packed_bytes, i64(info.packedBytes)), FIELD(packed_hash, i64(info.packedHash)),
+         FIELD(packed_bytes, i64(info.packedBytes)), FIELD(packed_offsets, offsets(info.packedOffsets)),
+         FIELD(num_packed, i32(info.packedOffsets.empty() ? 0 : info.packedOffsets.size() - 1)),
+         FIELD(packed_hash, i64(info.packedHash)),
          FIELD(workspace_text, text(info.workspace)), FIELD(report, text(info.report)),
          FIELD(schedules, text(info.schedules)), FIELD(device_type, i32(isOnGpu ? kCUDA : kCPU)),
          FIELD(num_kernels, i32(info.kernels.size())), FIELD(kernels, kernels(info.kernels)),

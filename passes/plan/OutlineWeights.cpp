@@ -12,8 +12,8 @@
 //
 // The pass moves an op if its result depends on weights alone and is no larger than its operands. A broadcast stays,
 // because it would replace a small weight with a large one. An op whose result another op overwrites stays too, because
-// every call reads the same packed weights. A weight that is used unchanged is copied, because packed weights are one
-// block of memory. A function without weights stays unchanged. Test: test/passes/plan/outline-weights.mlir
+// every call reads the same packed weights. A weight that is used unchanged is copied, because a program may free its
+// tensors after they were packed. A function without weights stays unchanged. Test: test/passes/plan/outline-weights.mlir
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,6 +5,9 @@ from typing import Any, final
 
 version: str
 
+def packed_bytes() -> int:
+    """The size in bytes of all packed weights in memory. Weights that several functions pack alike count once."""
+
 class Error(RuntimeError):
     """An error of attn. Its text says what was expected and what was given."""
 

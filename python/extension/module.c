@@ -46,9 +46,19 @@ static int add(PyObject *module, const char *name, PyObject *object) {
   return result;
 }
 
+static PyObject *packed_bytes(PyObject *module, PyObject *unused) {
+  return PyLong_FromLongLong(attn_packed_bytes());
+}
+
+static PyMethodDef module_methods[] = {
+    {"packed_bytes", packed_bytes, METH_NOARGS,
+     "packed_bytes()\n\nThe size in bytes of all packed weights in memory. Weights that several functions pack alike count once."},
+    {0}};
+
 PyMODINIT_FUNC PyInit__attn(void) {
   static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "attn._attn",
-                                   .m_doc = "The C runtime of attn.", .m_size = -1};
+                                   .m_doc = "The C runtime of attn.", .m_size = -1,
+                                   .m_methods = module_methods};
   PyObject *module = PyModule_Create(&definition);
   if (!module)
     return NULL;

@@ -11,6 +11,7 @@ import attn
 import attn.dynamo
 import torch
 import torch.nn.functional as F
+from attn._attn import packed_bytes
 from torch.nn.functional import scaled_dot_product_attention as attend
 
 
@@ -393,6 +394,18 @@ class Weights(Case):
                 for compiled in doors:
                     self.assertNear(compiled(x), layer(x))
                 layer.qkv.weight.mul_(1.5)
+
+    def test_memory(self):
+        """The graphs of a model for other lengths, and its modules, share packed weights."""
+        layer = Layer(128, 4).eval()
+        weights = sum(tensor.numel() * tensor.element_size() for tensor in layer.parameters())
+        compiled, before = torch.compile(layer, backend="attn"), packed_bytes()
+        with torch.no_grad():
+            for length in (5, 9, 13):
+                x = torch.randn(1, length, 128)
+                self.assertNear(compiled(x), layer(x))
+            self.assertEqual(len(attn.dynamo.reports), 2)
+            self.assertLess(packed_bytes() - before, 1.2 * weights)
 
     def test_tied(self):
         class Tied(torch.nn.Module):

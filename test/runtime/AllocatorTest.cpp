@@ -65,9 +65,9 @@ TEST_F(AllocatorTest, IsUsedForEverything) {
   ASSERT_EQ(arguments.call(forward.get(), weights.get()), ATTN_OK) << attn_last_error();
   arguments.expectResult();
   EXPECT_EQ(counts.blocks, before + 1); // the workspace, which the function keeps for the next call
-  // The library, the function and the pool have one block each. Weights have three: the handle, its content and the
-  // packed tensors.
-  EXPECT_EQ(before, 6);
+  // The library, the function and the pool have one block each. Weights have six: the handle, its content, two lists of
+  // the packed tensors, the memory of the only packed tensor, and its description.
+  EXPECT_EQ(before, 9);
 }
 
 /// Returns `message` with every number replaced by #.
@@ -114,6 +114,10 @@ TEST_F(AllocatorTest, MayRefuse) {
                           "forward: expected memory for # pointers, got none",
                           "forward: expected memory for # pointers, got none",
                           "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory for weights, got none",
+                          "forward: expected # bytes of memory for weights, got none",
+                          "forward: expected # bytes of memory for weights, got none",
                           "forward: expected # bytes of memory for weights, got none",
                           "forward: expected # bytes of memory, got none",
                           "forward: expected # bytes of workspace, got none",
@@ -152,6 +156,10 @@ TEST_F(AllocatorTest, MayRefuseAFileOfWeights) {
                           "forward: expected memory for # pointers, got none",
                           "forward: expected memory for # pointers, got none",
                           "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory, got none",
+                          "forward: expected # bytes of memory for weights, got none",
+                          "forward: expected # bytes of memory for weights, got none",
+                          "forward: expected # bytes of memory for weights, got none",
                           "forward: expected # bytes of memory for weights, got none",
                           "forward: expected # bytes of memory, got none",
                       }));

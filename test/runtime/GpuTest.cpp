@@ -28,7 +28,7 @@ struct Context {
 int64_t taskCount = 3;
 
 void run(const attn_kernel_call *call) {
-  Context context = {call->inputs[0], call->outputs[0], call->weights, call->dims[0]};
+  Context context = {call->inputs[0], call->outputs[0], call->weights[0], call->dims[0]};
   call->launch(call->device, 0, taskCount, &context);
 }
 void computeWorkspace(const int64_t *, int64_t bytes[2]) { bytes[0] = 100, bytes[1] = 0; }
@@ -36,6 +36,7 @@ void pack(const void *const *weights, void *packed) {
   std::copy_n(static_cast<const float *>(weights[0]), 4, static_cast<float *>(packed));
 }
 
+const int64_t packedOffsets[] = {0, 64};
 const attn_dim_info shape = {0, 0, 0}, four = {4, -1, 0};
 const attn_tensor_info x = {"x", &shape, 1, kDLFloat, 32, 0, 0, {}},
                        y = {"y", &shape, 1, kDLFloat, 32, 0, 0, {}},
@@ -43,11 +44,11 @@ const attn_tensor_info x = {"x", &shape, 1, kDLFloat, 32, 0, 0, {}},
 const attn_symbol_info symbol = {"x.0", 0, 100, nullptr, 0, 0};
 const attn_kernel_info kernel = {"scale_0", 64, 2048, sizeof(Context), 0, 0, nullptr};
 const attn_variant_info variants[] = {
-    {"sm_90a", "sm_90a", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCUDA, 1, &kernel,
-     ".visible .entry scale_0(...)"},
-    {"sm_80", "sm_80", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCUDA, 1, &kernel,
-     ".visible .entry scale_0(...)"},
-    {"any", "", run, computeWorkspace, pack, 16, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr},
+    {"sm_90a", "sm_90a", run, computeWorkspace, pack, 64, 1, "100", "", "", kDLCUDA, 1, &kernel,
+     ".visible .entry scale_0(...)", packedOffsets, 1, 0},
+    {"sm_80", "sm_80", run, computeWorkspace, pack, 64, 1, "100", "", "", kDLCUDA, 1, &kernel,
+     ".visible .entry scale_0(...)", packedOffsets, 1, 0},
+    {"any", "", run, computeWorkspace, pack, 64, 1, "100", "", "", kDLCPU, 0, nullptr, nullptr, packedOffsets, 1, 0},
 };
 /// The argument of kernel box_0. It contains the memref descriptor of the input, from which the kernel copies 16 rows
 /// at a time.

@@ -141,7 +141,7 @@ TEST(LibraryTest, NotOurs) {
 
 TEST(LibraryTest, OtherAbiVersion) {
   expectLoadRefused(NEXT_ABI_LIBRARY,
-                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 7, got 8");
+                    "library '" NEXT_ABI_LIBRARY "': expected ABI version 8, got 9");
 }
 
 TEST(LibraryTest, NullDescription) {

@@ -198,7 +198,7 @@ TEST_F(WeightsFileTest, PackedFilesAreChecked) {
   expectMapRefused(good + "x", ATTN_ERROR_FILE, name + "expected 96 bytes, got 97");
   std::string version = good;
   version[8] = 1;
-  expectMapRefused(version, ATTN_ERROR_FILE, name + "expected ABI version 7, got 1");
+  expectMapRefused(version, ATTN_ERROR_FILE, name + "expected ABI version 8, got 1");
   std::string layout = good;
   layout[16] = 7;
   std::string level = attn_function_level(forward.get());

@@ -27,6 +27,29 @@ struct WeightsTest : ForwardTest {
   }
 };
 
+// Packed tensors with equal bytes are in memory once, as long as a handle uses them.
+TEST_F(WeightsTest, EqualTensorsAreShared) {
+  int64_t before = attn_packed_bytes();
+  auto pack = [&] {
+    attn_weights *packed = nullptr;
+    EXPECT_EQ(attn_weights_create(forward.get(), names.data(), tensors.data(), 2, &packed), ATTN_OK);
+    return Weights(packed);
+  };
+  Weights first = pack();
+  EXPECT_EQ(attn_packed_bytes() - before, 32);
+  Weights second = pack();
+  EXPECT_EQ(attn_packed_bytes() - before, 32);
+  scale.elements[0] = 5;
+  Weights other = pack();
+  EXPECT_EQ(attn_packed_bytes() - before, 64);
+  first.reset();
+  EXPECT_EQ(attn_packed_bytes() - before, 64);
+  second.reset();
+  EXPECT_EQ(attn_packed_bytes() - before, 32);
+  other.reset();
+  EXPECT_EQ(attn_packed_bytes(), before);
+}
+
 TEST_F(WeightsTest, Missing) {
   names.pop_back();
   expectPackRefused(ATTN_ERROR_COUNT, "forward: weight 'bias' expected a tensor, got none");

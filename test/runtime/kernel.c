@@ -27,7 +27,7 @@ static inline void forward_row(const attn_kernel_call *call, int64_t b, int64_t 
   const float *x = (const float *)call->inputs[0] + b * rows * 4;
   const float *residual = (const float *)call->inputs[1] + b * rows * 4;
   int64_t length = ((const int32_t *)call->inputs[2])[b];
-  const float *weights = call->weights;
+  const float *weights = call->weights[0];
   float *y = (float *)call->outputs[0] + b * rows * 4;
   float *row = (float *)((char *)call->task_workspace + worker * call->task_stride);
   float total = 0;
@@ -69,6 +69,9 @@ static void forward_workspace(const int64_t *dims, int64_t bytes[2]) {
   bytes[0] = 4 * dims[0];
   bytes[1] = 16 * dims[1];
 }
+
+/// Each function with weights has one packed tensor.
+static const int64_t packed_offsets[] = {0, 32}, table_offsets[] = {0, 16};
 
 static void pack(const void *const *weights, void *packed) {
   for (int i = 0; i < 8; ++i)
@@ -186,12 +189,13 @@ static const attn_dim_info second[] = {SYMBOL(1)}, third[] = {SYMBOL(2)};
 static const attn_tensor_info sized_inputs[] = {{"a", first, 1, FLOAT}, {"b", second, 1, FLOAT}};
 static const attn_tensor_info sized_outputs[] = {{"y", third, 1, FLOAT}};
 
-/// The last fields of a variant for CPUs: the device type kDLCPU, and no kernels.
-#define CPU 1, 0, NULL, NULL
+/// The last fields of a variant for CPUs: the device type kDLCPU, no kernels, and the packed tensors.
+#define CPU_WITH(offsets, count) 1, 0, NULL, NULL, offsets, count, 0
+#define CPU CPU_WITH(NULL, 0)
 #define VARIANT(level, features)                                                                   \
   {                                                                                                \
     level, features, forward, forward_workspace, pack, 32, 1, "4*B + workers*16*S", "fused\n",     \
-        "per-head", CPU                                                                            \
+        "per-head", CPU_WITH(packed_offsets, 1)                                                                          \
   }
 #define V2 "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"
 #define V3 V2 " avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
@@ -205,10 +209,10 @@ static const attn_variant_info forward_variants[] = {
     VARIANT("x86-64-v3", V3),
     VARIANT("x86-64-v2", V2),
     {"x86-64", "", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above", "",
-     "whole-scores", CPU},
+     "whole-scores", CPU_WITH(packed_offsets, 1)},
 #else
     {"aarch64", "neon", forward_interleaved, forward_workspace, pack_interleaved, 32, 2, "as above",
-     "", "whole-scores", CPU},
+     "", "whole-scores", CPU_WITH(packed_offsets, 1)},
 #endif
 };
 static const attn_variant_info halve_variants[] = {
@@ -227,9 +231,9 @@ static const attn_variant_info append_variants[] = {
 };
 static const attn_variant_info packed_halve_variants[] = {
 #if defined __x86_64__
-    {"x86-64", "", halve, halve_workspace, pack_table, 16, 3, "0", "", "", CPU},
+    {"x86-64", "", halve, halve_workspace, pack_table, 16, 3, "0", "", "", CPU_WITH(table_offsets, 1)},
 #else
-    {"aarch64", "neon", halve, halve_workspace, pack_table, 16, 3, "0", "", "", CPU},
+    {"aarch64", "neon", halve, halve_workspace, pack_table, 16, 3, "0", "", "", CPU_WITH(table_offsets, 1)},
 #endif
 };
 static const attn_variant_info sized_variants[] = {

@@ -267,12 +267,16 @@ TEST_F(EmitTest, EveryLevelComputes) {
     variant.pack(weights, packed);
     EXPECT_EQ(reinterpret_cast<float *>(packed + 128)[1], 4.0f);
 
+    ASSERT_EQ(variant.num_packed, 2);
+    EXPECT_EQ(std::vector(variant.packed_offsets, variant.packed_offsets + 3), (std::vector<int64_t>{0, 128, 256}));
+    const void *tensors[] = {packed, packed + 128};
+
     std::vector<float> y(kRows * 20, -1);
     int64_t rows = -1;
     int32_t length = kLength;
     void *inputs[] = {input.data(), &length}, *outputs[] = {y.data(), &rows};
     attn_tile_counts tiles[2] = {};
-    attn_kernel_call call = {inputs, outputs,  packed,  &kRows, workspace, taskWorkspace,
+    attn_kernel_call call = {inputs, outputs,  tensors, &kRows, workspace, taskWorkspace,
                              128,    runTasks, nullptr, tiles,  nullptr,   nullptr};
     variant.run(&call);
     EXPECT_EQ(rows, kRows);

@@ -9,10 +9,10 @@
 // CHECK: %[[DIMS:.*]] = llvm.load %[[DIMS_FIELD]]
 // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[DIMS]][1] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[N:.*]] = llvm.load %[[SECOND]] : !llvm.ptr -> i64
-// Each packed weight begins at a multiple of 64 bytes.
+// Each packed weight has an address of its own.
 // CHECK: %[[WEIGHTS_FIELD:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[WEIGHTS:.*]] = llvm.load %[[WEIGHTS_FIELD]]
-// CHECK: llvm.getelementptr %[[WEIGHTS]][64] : (!llvm.ptr) -> !llvm.ptr, i8
+// CHECK: llvm.getelementptr %[[WEIGHTS]][1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
 // The context is allocated outside the loop, so that the stack does not grow.
 // CHECK: %[[CONTEXT:.*]] = llvm.alloca %[[ONE]] x !llvm.struct<(ptr, struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>, i64)>
 // CHECK: scf.for
@@ -93,7 +93,8 @@ func.func private @helper(%w: memref<4xf32>) -> index {
 // CHECK-LABEL: func.func @empty(%arg0: !llvm.ptr) {
 // CHECK: %[[field:.*]] = llvm.getelementptr %arg0[16]
 // CHECK: %[[weights:.*]] = llvm.load %[[field]]
-// CHECK: llvm.insertvalue %[[weights]]
+// CHECK: %[[tensor:.*]] = llvm.load %[[weights]]
+// CHECK: llvm.insertvalue %[[tensor]]
 func.func @empty(%w: memref<0x4xf32> {attn.packed = 0}, %workspace: memref<?xi8>)
     attributes {attn.kernel = "entry"} {
   call @use(%w) : (memref<0x4xf32>) -> ()
