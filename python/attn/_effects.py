@@ -20,17 +20,18 @@ INPUTS = "inputs"
 
 
 class Recorder(TorchDispatchMode):
-    """Records the memory that ops write, whether an op is random, and whether an op changes sizes or strides."""
+    """Records the memory that ops write, whether an op is random, and whether an op changes the shape of an argument."""
 
     def __init__(self):
         super().__init__()
+        self.arguments = set()  # the identities of the tensors that the node takes
         self.written, self.is_random, self.reshapes, self.names = set(), False, False, []
 
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         self.names.append(str(op))
         is_random = torch.Tag.nondeterministic_seeded in op.tags
-        self.reshapes |= torch.Tag.inplace_view in op.tags
+        self.reshapes |= torch.Tag.inplace_view in op.tags and id(args[0]) in self.arguments
         for i, argument in enumerate(op._schema.arguments):
             if argument.alias_info and argument.alias_info.is_write:
                 given = args[i] if i < len(args) else kwargs.get(argument.name)
@@ -156,6 +157,7 @@ class Effects:
 
     def _observe(self, node, name):
         """Runs `node` with new fake tensors."""
+        recorder = Recorder()
         originals = {}  # for the memory of each copy: the memory of the value that it stands for
         if isinstance(node.target, torch._ops.HigherOrderOperator) or node.op == "call_module":
             self.barriers[node] = f"the graph calls {name}"
@@ -173,12 +175,12 @@ class Effects:
                 if not isinstance(value, torch.Tensor):
                     return hint(value)
                 made = self._copy(value)
+                recorder.arguments.add(id(made))
                 originals[_memory(made)] = _memory(value)
                 return made
 
             return tree_map(copy, value_of(part))
 
-        recorder = Recorder()
         try:
             with torch.no_grad(), self.fakes:
                 args, kwargs = torch.fx.node.map_aggregate((node.args, node.kwargs), stand_in)

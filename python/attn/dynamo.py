@@ -133,8 +133,14 @@ def _encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, 
     return norm2(x + feed(x))
 
 
+def _sum_of_sizes(sizes):
+    """Computes torch.sym_sum, which torch.export cannot save."""
+    return functools.reduce(operator.add, sizes)
+
+
 #: For each op that attn does not import but can decompose, a function that computes it with ops that attn imports.
-decompositions = {torch._transformer_encoder_layer_fwd: _encoder_layer,
+decompositions = {torch.sym_sum: _sum_of_sizes,
+                  torch._transformer_encoder_layer_fwd: _encoder_layer,
                   torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer}
 
 

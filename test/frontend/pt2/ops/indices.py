@@ -143,6 +143,8 @@ case("select_scatter.default", selected, self=X3, src=X3[:, 0], dim=1, index=2)
 case("take_along_dim.default", lambda x, i, d: np.take_along_axis(x, i, d), self=X, indices=np.argsort(X, 1), dim=-1)
 case("take_along_dim.default", lambda x, i, d: np.take_along_axis(x, np.broadcast_to(i, (1, X.shape[1])), 0), self=X,
      indices=np.array([[1]]), dim=0)
+case("take_along_dim.default", lambda x, i, d: np.take_along_axis(x, i % x.shape[d], d), self=X,
+     indices=np.array([[-1, 9, -9, 2]]), dim=0)
 case("take_along_dim.default", lambda x, i: x.reshape(-1)[i.reshape(-1)], self=X, indices=np.array([[5, 0], [2, 2]]))
 
 
