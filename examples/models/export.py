@@ -57,7 +57,7 @@ class LlamaStep(Llama):
         mask = torch.arange(LONGEST) <= position
         return self.run(token, position, attention_mask=mask[None, None, None], past_key_values=self)
 
-    def update(self, key, value, layer_idx):
+    def update(self, key, value, layer_idx, **kwargs):
         """The layer calls this method with the key and value of the token. Returns the keys and values to attend to."""
         self.keys.index_copy_(2, self.position, key)
         self.values.index_copy_(2, self.position, value)
