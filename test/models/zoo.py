@@ -676,7 +676,6 @@ def main():
     outcomes = []
     for name in names:
         if (outcome := study(name, options)) is None:
-            print(f"skipped: no dynamic size: {name}")
             continue
         outcomes.append(outcome)
         print(outcome.line(), flush=True)
