@@ -107,8 +107,8 @@ def count(reports):
             counts["attentions"] += sum(not each.endswith(" unfused") for each in match[2].split(", "))
         if "because " in report:
             reasons.append(report.split("because ", 1)[1])
-    # Names of sizes depend on the order in which PyTorch sees them.
-    reasons = [re.sub(r"\b(sym_size_int|s)_?\d+\b", r"\1", reason)[:160] for reason in reasons]
+    # Names of sizes depend on the order in which PyTorch sees them, and folders of files on the machine.
+    reasons = [re.sub(r"/\S*/", "", re.sub(r"\b(sym_size_int|s)_?\d+\b", r"\1", reason))[:160] for reason in reasons]
     return counts, list(dict.fromkeys(reasons))
 
 
