@@ -182,9 +182,10 @@ class Runtime:
             packed = self.create("attn_weights_map", function, str(file).encode())
         else:
             data = [self.blocks[a] for a in set(self.blocks) - before]
-            data = [pages for pages, alignment in data if alignment == LINE]
-            assert len(data) == 1, f"expected one block of packed weights, got {len(data)}"
-            data[0].protect(READ)
+            # A tensor that another level has packed alike is in memory already, on read-only pages.
+            for pages, alignment in data:
+                if alignment == LINE:
+                    pages.protect(READ)
         for tensor in tensors:
             tensor.pages.free()
         return packed
