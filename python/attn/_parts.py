@@ -306,6 +306,9 @@ class Rest:
                     result = graph.call_method("permute", (result, *back))
                 result.meta["example_value"] = value_of(node)
                 made[node] = result
+            for node in self.needed:  # the views of the outputs, before a region that comes after the part
+                if self.of.get(node) is part:
+                    get(node)
 
         for step in self._steps(later):
             if isinstance(step, Part):

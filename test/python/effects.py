@@ -264,6 +264,24 @@ class Regions(Case):
         attn.dynamo.reports.clear()
         self.compare(layer, x, report="compiled as a whole")
 
+    def test_inference_mode(self):
+        class Program(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = Layer()
+                self.register_buffer("sign", torch.ones(3))
+
+            def forward(self, x):
+                q, k, v = self.layer.qkv(x).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+                heads = attend(q, k, v).transpose(1, 2).flatten(2)  # a view of a result of the part
+                torch.neg(self.sign, out=self.sign)
+                other = heads * 2
+                with torch.inference_mode():
+                    other + heads
+                return other + heads
+
+        self.compare(Program().eval(), torch.randn(2, 5, 16), report="compiled in")
+
     def test_random(self):
         def program(x):
             y = attend(x, x, x) + torch.rand_like(x)

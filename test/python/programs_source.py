@@ -218,9 +218,11 @@ class Script:
                 a, b = rng.choice(same)
                 self.emit(f"{at}.{b} = {at}.{a}")
         elif form == "step":
+            # The default eps of Adam is 0 in float16, which makes a parameter without a gradient NaN.
             optimizer = rng.choice([
-                "SGD({p}, lr=0.1)", "SGD({p}, lr=0.1, momentum=0.5, foreach=True)", "Adam({p}, lr=0.01)",
-                "AdamW({p}, lr=0.01, foreach=True)", "SGD({p}, lr=0.1, fused=True)", "AdamW({p}, lr=0.01, fused=True)"
+                "SGD({p}, lr=0.1)", "SGD({p}, lr=0.1, momentum=0.5, foreach=True)", "Adam({p}, lr=0.01, eps=1e-3)",
+                "AdamW({p}, lr=0.01, eps=1e-3, foreach=True)", "SGD({p}, lr=0.1, fused=True)",
+                "AdamW({p}, lr=0.01, eps=1e-3, fused=True)"
             ])
             if not self.optimizer or self.chance(0.5):
                 self.emit(f"optimizer = torch.optim.{optimizer.format(p=f'{at}.parameters()')}")
