@@ -16,7 +16,8 @@
 // size 1 that disappears removes its loop. Each operand that has the loop gets the same view; the other operands stay
 // unchanged. Loops end up in the order of the result, reductions last.
 //
-// A product is never computed twice: its result must have no other use, or be cut into disjoint slices.
+// A product is never computed twice: its result must have no other use, or be cut into disjoint slices, and a view in a
+// loop, such as one that writes rows of a cache, does not move over a product outside of the loop.
 // Views of arguments and views of ops with `linalg.index` stay unchanged. A view that merges loops stays unchanged if
 // an operand does not have these loops side by side.
 //
@@ -64,11 +65,13 @@ bool hasPlainLoops(linalg::LinalgOp op) {
              op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getNumResults();
 }
 
-/// The structured op that computes `source`, if the op may be rebuilt without the view of `source`: the view must be
-/// the only user of `source`, unless the op is a fill. Otherwise null.
-linalg::LinalgOp getProducer(Value source) {
+/// The structured op that computes `source`, if it may be rebuilt without `user`, which reads `source`: `user` must be
+/// the only one that does, and must not be in a loop that `op` is not in, unless the op is a fill. Otherwise null.
+linalg::LinalgOp getProducer(Value source, Operation *user) {
   auto op = source.getDefiningOp<linalg::LinalgOp>();
-  bool isReplaceable = op && hasPlainLoops(op) && (isa<linalg::FillOp>(op) || source.hasOneUse());
+  bool isReplaceable = op && hasPlainLoops(op) &&
+                       (isa<linalg::FillOp>(op) ||
+                        (source.hasOneUse() && op->getBlock() == user->getBlock()));
   return isReplaceable ? op : linalg::LinalgOp();
 }
 
@@ -200,7 +203,7 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
 
   LogicalResult matchAndRewrite(linalg::TransposeOp view,
                                 PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view.getInput());
+    linalg::LinalgOp op = getProducer(view.getInput(), view);
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
@@ -219,7 +222,7 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
 /// If `map` reads `operand` in an order other than that of the loops, inserts a transposition, which can be hoisted
 /// over the producer. Returns the map through which the transposed operand is read, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
-  linalg::LinalgOp producer = getProducer(operand.get());
+  linalg::LinalgOp producer = getProducer(operand.get(), operand.getOwner());
   if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) ||
       !map.isProjectedPermutation())
     return failure();
@@ -288,7 +291,7 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
 
   LogicalResult matchAndRewrite(tensor::ExpandShapeOp view,
                                 PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view.getSrc());
+    linalg::LinalgOp op = getProducer(view.getSrc(), view);
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
@@ -351,7 +354,7 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
 
   LogicalResult matchAndRewrite(tensor::CollapseShapeOp view,
                                 PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view.getSrc());
+    linalg::LinalgOp op = getProducer(view.getSrc(), view);
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
@@ -412,12 +415,13 @@ struct Cut {
   bool isDropped = false, isWhole = false;
 };
 
-/// Whether all users of `value` are slices and no element is in two of them.
-bool isCutIntoParts(Value value) {
+/// Whether all users of the result of `op` are slices, none in a loop that `op` is not in, and no element is in two of
+/// them.
+bool isCutIntoParts(Operation *op) {
   SmallVector<tensor::ExtractSliceOp> slices;
-  for (Operation *user : value.getUsers()) {
+  for (Operation *user : op->getUsers()) {
     auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
-    if (!slice || !slice.hasUnitStride())
+    if (!slice || !slice.hasUnitStride() || slice->getBlock() != op->getBlock())
       return false;
     slices.push_back(slice);
   }
@@ -529,7 +533,7 @@ struct HoistSlice : OpRewritePattern<tensor::ExtractSliceOp> {
     auto op = view.getSource().getDefiningOp<linalg::LinalgOp>();
     if (!op || !hasPlainLoops(op))
       return rewriter.notifyMatchFailure(view, "expected a structured op under the view");
-    if (!isa<linalg::FillOp>(op) && !isCutIntoParts(view.getSource()))
+    if (!isa<linalg::FillOp>(op) && !isCutIntoParts(op))
       return rewriter.notifyMatchFailure(view, "expected only disjoint slices of the product");
     SmallVector<Cut> cuts;
     llvm::SmallBitVector dropped = getCutDims(view);
@@ -566,7 +570,7 @@ struct HoistUnitCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
 
   LogicalResult matchAndRewrite(tensor::CollapseShapeOp view,
                                 PatternRewriter &rewriter) const override {
-    linalg::LinalgOp op = getProducer(view.getSrc());
+    linalg::LinalgOp op = getProducer(view.getSrc(), view);
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");

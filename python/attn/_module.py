@@ -155,11 +155,19 @@ class Compiled(torch.nn.Module):
         if reason is None:
             self._update()
             reason = self._unfit
-        if reason is not None:
-            if reason not in self._warned:
-                warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
-                self._warned.add(reason)
-            return self.layer(*args, **kwargs)
+        if reason is None:
+            try:
+                return self._call_kernel(*args, **kwargs)
+            except Error as refusal:  # before the kernel has written anything
+                if refusal.status != "OVERLAP":
+                    raise
+                reason = "it writes to an argument that shares memory with another one"
+        if reason not in self._warned:
+            warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
+            self._warned.add(reason)
+        return self.layer(*args, **kwargs)
+
+    def _call_kernel(self, *args, **kwargs):
         kernel = self._kernel
         if kernel._buffer_names:  # so that calls change the layer's own buffers
             buffers = dict(self.layer.named_buffers())

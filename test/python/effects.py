@@ -516,6 +516,19 @@ class Modules(Case):
             self.assertEqual([str(warning.message).partition("because ")[2] for warning in caught],
                              [] if turns else ["its results share memory with its arguments, with its weights or with each other"])
 
+    def test_shared_arguments(self):
+        class Scaled(Layer):
+            def forward(self, x, y):
+                y.mul_(0.5)
+                return super().forward(x) + y
+
+        layer = Scaled().eval()
+        module = attn.compile(layer, (self.x, self.x.clone())).as_module(layer)
+        x, y = self.x.clone(), self.x.clone()
+        with torch.no_grad(), self.assertWarnsRegex(UserWarning, "shares memory"):
+            self.assertNear(module(x, x), layer(y, y))
+        self.assertNear(x, y)
+
     def test_enable_grad(self):
         class Enabled(Layer):
             @torch.enable_grad()

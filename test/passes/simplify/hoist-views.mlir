@@ -161,6 +161,29 @@ func.func @scalar(%x: tensor<f32>) -> tensor<f32> {
   return %c : tensor<f32>
 }
 
+// A loop takes its rows from a product that is computed once, outside of the loop.
+// CHECK-LABEL: @rows_in_a_loop
+// CHECK: %[[Y1:.*]] = linalg.contract {{.*}} -> tensor<7x4xf32>
+// CHECK: scf.for
+// CHECK-NEXT: tensor.extract_slice %[[Y1]]
+// CHECK-NOT: linalg.contract
+func.func @rows_in_a_loop(%x: tensor<7x16xf32>, %w: tensor<4x16xf32>, %i: tensor<7x4xf32>, %c: tensor<9x4xf32>,
+                          %at: index) -> tensor<9x4xf32> {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %7 = arith.constant 7 : index
+  %y = linalg.contract indexing_maps = [affine_map<(s, n, k) -> (s, k)>, affine_map<(s, n, k) -> (n, k)>,
+                                        affine_map<(s, n, k) -> (s, n)>]
+      ins(%x, %w : tensor<7x16xf32>, tensor<4x16xf32>) outs(%i : tensor<7x4xf32>) -> tensor<7x4xf32>
+  %r = scf.for %s = %0 to %7 step %1 iter_args(%t = %c) -> tensor<9x4xf32> {
+    %row = tensor.extract_slice %y[%s, 0] [1, 4] [1, 1] : tensor<7x4xf32> to tensor<1x4xf32>
+    %to = arith.remui %s, %at : index
+    %n = tensor.insert_slice %row into %t[%to, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<9x4xf32>
+    scf.yield %n : tensor<9x4xf32>
+  }
+  return %r : tensor<9x4xf32>
+}
+
 // If an attention reads a projection in the order (token, head), the projection is computed in the order (head, token).
 // An argument keeps its order.
 // CHECK-LABEL: @attention_order
