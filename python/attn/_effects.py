@@ -101,18 +101,20 @@ class Effects:
     `barriers` maps each node that other nodes must not pass to the reason, `writes` each node to the memory that it
     writes, `memory` each node to the memory of its value, and `exact` to this memory, too, but each input counts
     separately. `changed` is the memory that some node writes, where each input counts separately. A node is in `shares`
-    if all tensors of its value lie in memory that existed before: it computes a view, or returns an argument.
+    if all tensors of its value lie in memory that existed before: it computes a view, or returns an argument. A node is
+    in `constants` if its value depends on weights alone.
     """
 
     def __init__(self, graph, is_weight):
         """`is_weight` says for each input of the graph whether it is a weight."""
         self.barriers, self.writes, self.memory, self.exact, self.ops = {}, {}, {}, {}, {}
         self.shares, self.changed = set(), set()
+        placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+        self.constants = {node for node, weight in zip(placeholders, is_weight) if weight}
         self.inputs = {}  # the memory of the inputs
         self.creators = {}  # for memory that the graph allocates: the node that does
         self.fakes = FakeTensorMode(allow_non_fake_inputs=False)
         autocasts = []
-        placeholders = [node for node in graph.nodes if node.op == "placeholder"]
         for node, weight in zip(placeholders, is_weight):
             for tensor in _tensors(value_of(node)):
                 self._check(tensor)
@@ -123,6 +125,8 @@ class Effects:
                 for tensor in [tensor for part in (node, *node.all_input_nodes) for tensor in _tensors(value_of(part))]:
                     self.inputs[_memory(tensor)] = INPUTS
         for node in graph.nodes:
+            if node.op != "placeholder" and self.constants.issuperset(node.all_input_nodes):
+                self.constants.add(node)
             value = value_of(node)
             for tensor in _tensors(value):
                 self._check(tensor)

@@ -59,6 +59,8 @@ class Compiled(torch.nn.Module):
         self.training = layer.training
         self._kernel = kernel
         self._copies_arguments = copies_arguments
+        self._writes_arguments = any(given.get("in_out") and given["name"] not in kernel._buffer_names
+                                     for given in kernel.signature["inputs"])
         self._weights, self._packed = Weights(), []
         self._loads = None  # the number of kernel.load_state_dict after which the kernel has the weights of this layer
         self._unfit = None  # why the kernel cannot use the present weights
@@ -159,9 +161,9 @@ class Compiled(torch.nn.Module):
             try:
                 return self._call_kernel(*args, **kwargs)
             except Error as refusal:  # before the kernel has written anything
-                if refusal.status != "OVERLAP":
+                if refusal.status not in ("OVERLAP", "STRIDE") or not self._writes_arguments:
                     raise
-                reason = "it writes to an argument that shares memory with another one"
+                reason = "it writes to an argument, and arguments share memory or are not contiguous"
         if reason not in self._warned:
             warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
             self._warned.add(reason)

@@ -138,13 +138,21 @@ def _has_size(size, node):
                                                    for other in value.shape)
 
 
+#: Ops that read rows of a tensor.
+_LOOKUPS = {f"aten.{name}" for name in ("embedding.default", "index_select.default", "index.Tensor", "gather.default")}
+
+
 class Part:
-    """Nodes of a graph as a module. `inputs` are the nodes whose values it takes, `outputs` those that it returns."""
+    """Nodes of a graph as a module. `inputs` are the nodes whose values it takes, `outputs` those that it returns.
+
+    An input whose number is in `tables` is a weight that only lookups read, whose indices are no constants. If other ops
+    read the weight too, it is two inputs.
+    """
 
     def __init__(self, root, nodes, effects):
         self.root, self.nodes, self.effects = root, set(nodes), effects
         self.graph = torch.fx.Graph()
-        self.inputs, self.outputs, self.orders = [], [], []
+        self.inputs, self.outputs, self.orders, self.tables = [], [], [], set()
         self.inner = {}
         for node in nodes:
             self._copy(node)
@@ -157,16 +165,19 @@ class Part:
                         break
 
     def _copy(self, node):
-        made = self.graph.create_node(node.op, node.target, torch.fx.map_arg(node.args, self._inside),
-                                      torch.fx.map_arg(node.kwargs, self._inside), node.name, node.type)
+        looks_up = not _LOOKUPS.isdisjoint(self.effects.ops.get(node, ())) and node not in self.effects.constants
+        inside = functools.partial(self._inside, looks_up=looks_up)
+        made = self.graph.create_node(node.op, node.target, torch.fx.map_arg(node.args, inside), torch.fx.map_arg(node.kwargs, inside),
+                                      node.name, node.type)
         made.meta = dict(node.meta)
         self.inner[node] = made
         return made
 
-    def _inside(self, node):
-        """The value of `node` in this part."""
-        if node in self.inner:
-            return self.inner[node]
+    def _inside(self, node, looks_up=False):
+        """The value of `node` in this part. `looks_up` says whether it is for a lookup."""
+        is_table = looks_up and node.op == "placeholder" and node in self.effects.constants and value_of(node).is_contiguous()
+        if (key := (node, "table") if is_table else node) in self.inner:
+            return self.inner[key]
         value = value_of(node)
         if is_size(node) or node.op == "placeholder" and isinstance(value, torch.SymInt):
             if isinstance(value, (int, float, bool)):
@@ -177,13 +188,15 @@ class Part:
             return self._copy(node)
         if value is not None and not isinstance(value, (torch.Tensor, torch.SymInt)):
             raise error(f"expected inputs that are tensors, got '{node.name}', of type {type(value).__name__}")
+        if is_table:
+            self.tables.add(len(self.inputs))
         self.inputs.append(node)
         placeholders = [made for made in self.graph.nodes if made.op == "placeholder"]
         first = next(iter(self.graph.nodes), None)
         with self.graph.inserting_after(placeholders[-1]) if placeholders else self.graph.inserting_before(first):
-            made = self.graph.placeholder(node.name)
+            made = self.graph.placeholder(f"{node.name}_table" if is_table else node.name)
         made.meta = dict(node.meta)
-        self.inner[node] = made
+        self.inner[key] = made
         return made
 
     def is_new(self, node):

@@ -398,7 +398,9 @@ def _whole(graph, effects, later, weights, options):
     written = [i for i, node in enumerate(part.inputs) if effects.exact[node] & effects.changed]
     if not all(value_of(part.inputs[i]).is_contiguous() for i in written):
         raise error("expected a graph that writes only to contiguous inputs")
-    compiled = Compiled(part.finish(), [value_of(node) for node in part.inputs], [weights[i] for i in numbers], written, options)
+    # A table is no weight of the kernel, which would copy it.
+    part_weights = [None if i in part.tables else weights[number] for i, number in enumerate(numbers)]
+    compiled = Compiled(part.finish(), [value_of(node) for node in part.inputs], part_weights, written, options)
     output = next(node for node in rest.graph.nodes if node.op == "output").args[0]
     is_direct = list(output) == results and all(order is None for order in part.orders)
     takes_all = numbers == list(range(len(inputs)))
@@ -429,7 +431,8 @@ def _divide(graph, known, effects, later, weights, options):
     Rest(graph, parts, effects)  # finds the outputs of the parts
     for part in parts:
         fakes = [value_of(node) for node in part.inputs]
-        part_weights = [weights[names.index(node.name)] if node.op == "placeholder" else None for node in part.inputs]
+        part_weights = [weights[names.index(node.name)] if node.op == "placeholder" and i not in part.tables else None
+                        for i, node in enumerate(part.inputs)]
         try:
             called[part] = Called(Compiled(part.finish(), fakes, part_weights, (), options), fakes)
         except NoAttention:

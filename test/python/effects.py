@@ -425,6 +425,32 @@ class Weights(Case):
             self.assertEqual(len(attn.dynamo.reports), 2)
             self.assertLess(packed_bytes() - before, 1.2 * weights)
 
+    def test_tables(self):
+        """A kernel has no copy of a table that it looks up, and sees each change of the table."""
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.places = torch.nn.Embedding(300, 32), torch.nn.Parameter(torch.randn(9, 32))
+                self.register_buffer("order", torch.randperm(9))
+                self.layer = Layer(32)
+
+            def forward(self, ids):
+                x = self.words(ids) + self.places[self.order][: ids.shape[1]]
+                return self.layer(x) @ self.words.weight.T
+
+        model = Model().eval()
+        weights = sum(tensor.numel() * tensor.element_size() for tensor in model.parameters())
+        compiled, before = torch.compile(model, backend="attn"), packed_bytes()
+        with torch.no_grad():
+            for length in (5, 9, 7):
+                ids = torch.randint(300, (2, length))
+                self.assertNear(compiled(ids), model(ids))
+            self.assertLess(packed_bytes() - before, 1.2 * weights)
+            model.words.weight.mul_(1.5)
+            self.assertNear(compiled(ids), model(ids))
+        self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
+
     def test_tied(self):
         class Tied(torch.nn.Module):
             def __init__(self):
@@ -525,9 +551,12 @@ class Modules(Case):
         layer = Scaled().eval()
         module = attn.compile(layer, (self.x, self.x.clone())).as_module(layer)
         x, y = self.x.clone(), self.x.clone()
-        with torch.no_grad(), self.assertWarnsRegex(UserWarning, "shares memory"):
+        with torch.no_grad(), self.assertWarnsRegex(UserWarning, "share memory"):
             self.assertNear(module(x, x), layer(y, y))
-        self.assertNear(x, y)
+            self.assertNear(x, y)
+            x, y = (torch.ones(16, 5, 2).permute(2, 1, 0) for _ in range(2))
+            self.assertNear(module(self.x, x), layer(self.x, y))
+            self.assertNear(x, y)
 
     def test_enable_grad(self):
         class Enabled(Layer):
