@@ -428,6 +428,9 @@ def check(text, name, backend="attn"):
         # of the random numbers change, roundings may change elsewhere too.
         moved = execute(text, name, "moved").records
         found = differences(mine.records, eager.records, exact, coarse, moved)
+    if "as_module" in text and "MultiheadAttention" in text:
+        # Outside of torch.export, nn.MultiheadAttention calls one op, whose results have other strides.
+        found = [difference for difference in found if difference.what != "strides"]
     other = []
     broken = False
     if found:  # what PyTorch's own compilers change, attn may change too
