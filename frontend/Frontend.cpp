@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -34,7 +35,7 @@ static constexpr Format kFormats[] = {{".mlir", importMlir}, {".pt2", importPt2}
 
 void attn::loadFrontendDialects(MLIRContext &context) {
   context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                      math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
+                      math::MathDialect, scf::SCFDialect, tensor::TensorDialect, tosa::TosaDialect>();
 }
 
 /// Checks the functions of a module that was imported from a file of any format.

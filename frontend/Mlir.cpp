@@ -8,6 +8,7 @@
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
 #include "frontend/Indices.h"
+#include "frontend/LinalgForm.h"
 #include "frontend/Sizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -203,10 +204,16 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
     return error.take();
   if (failed(verifyStage(*model.module, "import", model.module->getLoc())))
     return error.take();
+  if (failed(convertTosa(*model.module)))
+    return error.take();
   for (Operation &op : *model.module->getBody()) {
+    if (auto function = dyn_cast<func::FuncOp>(op); function && failed(bringIntoForm(function)))
+      return error.take();
     if (failed(verifyCompilable(&op)))
       return error.take();
     auto function = cast<func::FuncOp>(op);
+    if (failed(verifyLinalgForm(function)))
+      return error.take();
     bool namedByFile = function->hasAttr(AttnDialect::kSymbolsAttr);
     nameArguments(function);
     if (failed(tieSizes(function, namedByFile)) || failed(nameResults(function)) ||

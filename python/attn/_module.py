@@ -143,6 +143,9 @@ class Compiled(torch.nn.Module):
         if (torch.is_grad_enabled() or self._switches_gradients_on and not torch.is_inference_mode_enabled()) \
                 and any(isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors):
             return "a gradient is required; attn computes none (call inside torch.inference_mode())"
+        if self._writes_arguments and not torch.is_inference_mode_enabled() \
+                and any(isinstance(tensor, torch.Tensor) and tensor.is_inference() for tensor in tensors):
+            return "it may write to a tensor of inference mode"
         if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
             return "torch.autocast is on"
         if torch.autograd.forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None:

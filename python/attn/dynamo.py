@@ -265,6 +265,8 @@ class Compiled:
             return self.graph(*values)
         try:
             kernel, numbers, packed, kept = state
+            if self.written and not torch.is_inference_mode_enabled() and any(values[i].is_inference() for i in self.written):
+                return self.graph(*values)  # raises the error of PyTorch, which allows such writes only in inference mode
             if numbers and packed.have_changed([values[i] for i in numbers]):
                 self._repack(packed, values)
                 kernel, numbers, packed, kept = self.state

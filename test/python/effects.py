@@ -174,6 +174,18 @@ class Writes(Case):
                 self.assertNear(compiled(one[x], one[y]), program(two[x], two[y]))
                 self.assertTrue(torch.equal(one, two))
 
+    def test_tensors_of_inference_mode(self):
+        def program(x, cache):
+            cache.add_(x)
+            return attend(cache, cache, cache)
+
+        with torch.inference_mode():
+            x, cache = torch.randn(2, 3, 5, 8), torch.zeros(2, 3, 5, 8)
+            self.compare(program, x, cache)
+        with torch.no_grad(), self.assertRaisesRegex(RuntimeError, "outside InferenceMode"):
+            torch.compile(program, backend="attn", options={"fallback": "eager"})(x, cache)
+        self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
+
     def test_version_counters(self):
         """autograd notices that a kernel has written to a tensor."""
         x, cache = torch.randn(1, 4, 8), torch.zeros(1, 4, 8)
