@@ -59,8 +59,7 @@ class Compiled(torch.nn.Module):
         self.training = layer.training
         self._kernel = kernel
         self._copies_arguments = copies_arguments
-        self._writes_arguments = any(given.get("in_out") and given["name"] not in kernel._buffer_names
-                                     for given in kernel.signature["inputs"])
+        self._writes = any(given.get("in_out") for given in kernel.signature["inputs"])
         self._weights, self._packed = Weights(), []
         self._loads = None  # the number of kernel.load_state_dict after which the kernel has the weights of this layer
         self._unfit = None  # why the kernel cannot use the present weights
@@ -143,7 +142,7 @@ class Compiled(torch.nn.Module):
         if (torch.is_grad_enabled() or self._switches_gradients_on and not torch.is_inference_mode_enabled()) \
                 and any(isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors):
             return "a gradient is required; attn computes none (call inside torch.inference_mode())"
-        if self._writes_arguments and not torch.is_inference_mode_enabled() \
+        if self._writes and not torch.is_inference_mode_enabled() \
                 and any(isinstance(tensor, torch.Tensor) and tensor.is_inference() for tensor in tensors):
             return "it may write to a tensor of inference mode"
         if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
@@ -164,9 +163,9 @@ class Compiled(torch.nn.Module):
             try:
                 return self._call_kernel(*args, **kwargs)
             except Error as refusal:  # before the kernel has written anything
-                if refusal.status not in ("OVERLAP", "STRIDE") or not self._writes_arguments:
+                if refusal.status not in ("OVERLAP", "STRIDE") or not self._writes:
                     raise
-                reason = "it writes to an argument, and arguments share memory or are not contiguous"
+                reason = "it writes to memory that is shared or not contiguous"
         if reason not in self._warned:
             warnings.warn(f"attn: {type(self.layer).__name__} runs in PyTorch, because {reason}", stacklevel=2)
             self._warned.add(reason)
