@@ -87,6 +87,22 @@ Attribute Element::getConstant() const {
   return {};
 }
 
+/// Whether a reduction by `combiner` may start from `start`: the neutral element, or one that gives the same result. The
+/// neutral element of an addition is -0; a sum that starts from 0 differs only in the sign of zero. A maximum may start
+/// from the lowest finite number, as in TOSA; the softmax of a row of -inf is NaN with either.
+static bool isStart(Attribute start, Operation *combiner) {
+  std::optional<TypedAttr> neutral = arith::getNeutralElement(combiner);
+  if (!start || !neutral)
+    return false;
+  if (isa<arith::AddFOp>(combiner))
+    return cast<FloatAttr>(start).getValue().isZero();
+  if (isa<arith::MaximumFOp>(combiner)) {
+    APFloat number = cast<FloatAttr>(start).getValue();
+    return number.isNegative() && (number.isInfinity() || number.isLargest());
+  }
+  return start == *neutral;
+}
+
 std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
   Access access = element.getRead();
   auto op = access.tensor ? access.tensor.getDefiningOp<linalg::LinalgOp>() : linalg::LinalgOp();
@@ -97,12 +113,7 @@ std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
   Value reduced = matchReduction(op.getRegionOutputArgs(), 0, combiners);
   if (!reduced || reduced != op.getRegionInputArgs()[0] || combiners.size() != 1)
     return std::nullopt;
-  // The neutral element of an addition is -0; a sum that starts from 0 differs only in the sign of zero.
-  Attribute start = Element::of(op.getDpsInits()[0]).getConstant();
-  bool isSum = isa<arith::AddFOp>(combiners.front());
-  std::optional<TypedAttr> neutral = arith::getNeutralElement(combiners.front());
-  if (!start || !neutral ||
-      !(isSum ? cast<FloatAttr>(start).getValue().isZero() : start == *neutral))
+  if (!isStart(Element::of(op.getDpsInits()[0]).getConstant(), combiners.front()))
     return std::nullopt;
 
   SmallVector<unsigned> reductions;

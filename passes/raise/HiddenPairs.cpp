@@ -64,16 +64,19 @@ bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   Element test = Element::of(row->input);
   bool isTestNegated = takeNegations(test);
   auto compare = dyn_cast_or_null<arith::CmpFOp>(test.getOp());
-  if (!compare || !(test.getOperand(0) == Element::of(scores)))
+  if (!compare)
+    return false;
+  Element tested = test.getOperand(0);
+  if (isa_and_nonnull<arith::ExtFOp>(tested.getOp())) // torch-mlir compares as f64, which is the same for -inf
+    tested = tested.getOperand(0);
+  if (!(tested == Element::of(scores)))
     return false;
   auto bound = dyn_cast_or_null<FloatAttr>(test.getOperand(1).getConstant());
   if (!bound || !bound.getValue().isInfinity() || !bound.getValue().isNegative())
     return false;
   // The comparison that tests each score, and the comparison with which `condition` holds in empty rows.
-  arith::CmpFPredicate tested = compare.getPredicate(), expected = isNegated != isTestNegated
-                                                                       ? arith::CmpFPredicate::UNE
-                                                                       : arith::CmpFPredicate::OEQ;
-  return tested == expected;
+  return compare.getPredicate() ==
+         (isNegated != isTestNegated ? arith::CmpFPredicate::UNE : arith::CmpFPredicate::OEQ);
 }
 
 /// Whether `score` is computed from products and from numbers above kGreatestFiniteFill, by ops such as sums, products

@@ -10,6 +10,8 @@
 // becomes
 //   %p = linalg.softmax dimension(..) ins(%s)
 //
+// A product with the reciprocal of %l counts as a quotient.
+//
 // The softmax of s - m, the scores minus their maximum, becomes the softmax of s, which subtracts the maximum anyway.
 //
 // The elementwise steps may be one op or several. If the maximum is not subtracted from the scores, the ops stay
@@ -60,13 +62,27 @@ static std::optional<Softmax> matchShift(const Element &shifted) {
   return Softmax{max->input, max->dim};
 }
 
+/// If `element` is a / b or, as in TOSA, a * (1 / b), returns a and b; otherwise none.
+static std::optional<std::pair<Element, Element>> matchQuotient(const Element &element) {
+  if (isa_and_nonnull<arith::DivFOp>(element.getOp()))
+    return std::pair(element.getOperand(0), element.getOperand(1));
+  if (!isa_and_nonnull<arith::MulFOp>(element.getOp()))
+    return std::nullopt;
+  for (unsigned i : {1, 0})
+    if (Element factor = element.getOperand(i); isa_and_nonnull<arith::DivFOp>(factor.getOp()))
+      if (auto one = dyn_cast_or_null<FloatAttr>(factor.getOperand(0).getConstant());
+          one && one.getValue().isExactlyValue(1.0))
+        return std::pair(element.getOperand(1 - i), factor.getOperand(1));
+  return std::nullopt;
+}
+
 /// If `value` is exp(s - max(s)) / sum(exp(s - max(s))), returns this softmax; otherwise none.
 static std::optional<Softmax> matchSoftmax(Value value) {
-  Element quotient = Element::of(value);
-  if (!isa_and_nonnull<arith::DivFOp>(quotient.getOp()))
+  auto quotient = matchQuotient(Element::of(value));
+  if (!quotient)
     return std::nullopt;
-  Element exponential = quotient.getOperand(0);
-  auto sum = matchReductionBy<arith::AddFOp>(quotient.getOperand(1));
+  auto &[exponential, divisor] = *quotient;
+  auto sum = matchReductionBy<arith::AddFOp>(divisor);
   if (!sum || !isa_and_nonnull<math::ExpOp>(exponential.getOp()) ||
       !(Element::of(sum->input) == exponential) || !haveEqualSizes(sum->input, value))
     return std::nullopt;
