@@ -4,7 +4,9 @@
 //
 // In MLIR, the elementwise sum of two tensors of different sizes is undefined: its loop would read past the end of the
 // smaller tensor. This file turns every size into an expression over the dimensions of the arguments. It turns every
-// requirement of an operation into an equation between two sizes, or into an expression that must not be negative.
+// requirement of an operation into an equation between two sizes, or into an expression that must not be negative. An
+// assertion on sizes (cf.assert) is such a requirement too, and is erased: it is proved, or becomes a condition of each
+// call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +17,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -49,6 +52,13 @@ public:
           return failure();
         changed |= *tied;
       }
+      for (Choice &choice : choices)
+        if (choice.op && simplified(choice.a) == simplified(choice.b)) {
+          substitute(cast<AffineSymbolExpr>(choice.either).getPosition(), simplified(choice.a));
+          choice.op->replaceAllUsesWith(ValueRange(choice.op->getOperand(0)));
+          choice.op = nullptr;
+          changed = true;
+        }
     }
     for (const Equation &equation : equations)
       if (AffineExpr a = simplified(equation.a), b = simplified(equation.b); a != b)
@@ -60,13 +70,21 @@ public:
       if (failed(restrict(op, simplified(expr))))
         return failure();
     rename();
-    return success();
+    for (cf::AssertOp assertion : assertions)
+      assertion.erase();
+    return success(!hasFailed);
   }
 
 private:
   struct Equation {
     Operation *op;
     AffineExpr a, b;
+  };
+
+  /// The result `either` of `op` is a or b. Once they are known to be equal, a replaces it, and the op is null.
+  struct Choice {
+    Operation *op;
+    AffineExpr either, a, b;
   };
 
   //===------------------------------------------------------------------===//
@@ -126,6 +144,12 @@ private:
             })
             .Case<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>([&](auto) {
               return binary([](AffineExpr a, AffineExpr b) { return a.floorDiv(b); });
+            })
+            .Case<arith::MaxUIOp, arith::MaxSIOp, arith::MinUIOp, arith::MinSIOp>([&](auto) {
+              // torch-mlir writes the size of a broadcast result as the greater one of two sizes, which must be equal.
+              AffineExpr either = unknown(value, -1);
+              choices.push_back({op, either, indexOf(op->getOperand(0)), indexOf(op->getOperand(1))});
+              return either;
             })
             .Case<arith::IndexCastOp>([&](auto cast) { return indexOf(cast.getIn()); })
             .Case([&](affine::AffineApplyOp apply) {
@@ -256,8 +280,50 @@ private:
     }
   }
 
+  /// Requires that `condition`, which `assertion` tests, holds in every call. A failure is noted.
+  void collect(cf::AssertOp assertion, Value condition) {
+    APInt known;
+    if (matchPattern(condition, m_ConstantInt(&known)) && known.isOne())
+      return;
+    if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+      collect(assertion, both.getLhs());
+      return collect(assertion, both.getRhs());
+    }
+    using Predicate = arith::CmpIPredicate;
+    auto compare = condition.getDefiningOp<arith::CmpIOp>();
+    bool isOnSizes = compare && !varies(compare.getLhs()) && !varies(compare.getRhs()) &&
+                     assertion->getParentOp() == function;
+    if (isOnSizes) {
+      AffineExpr a = indexOf(compare.getLhs()), b = indexOf(compare.getRhs());
+      switch (compare.getPredicate()) {
+      case Predicate::eq:
+        return need(assertion, a, b);
+      case Predicate::sle:
+      case Predicate::slt:
+        std::swap(a, b);
+        [[fallthrough]];
+      case Predicate::sge:
+      case Predicate::sgt: {
+        bool isStrict = llvm::is_contained({Predicate::slt, Predicate::sgt}, compare.getPredicate());
+        nonNegative.push_back({assertion, a - b - int64_t(isStrict)});
+        return;
+      }
+      default:
+        break;
+      }
+    }
+    if (!std::exchange(hasFailed, true))
+      assertion.emitError() << "expected an assertion that compares sizes of arguments, got one on "
+                            << (isOnSizes ? "another comparison" : "elements") << ", with the text '"
+                            << assertion.getMsg() << "'";
+  }
+
   void collect(Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
+        .Case([&](cf::AssertOp assertion) {
+          assertions.push_back(assertion);
+          collect(assertion, assertion.getArg());
+        })
         .Case([&](linalg::LinalgOp linalgOp) {
           collect(op, op->getOperands(), linalgOp.getIndexingMapsArray());
         })
@@ -365,7 +431,9 @@ private:
   /// its only symbol, or fails if it has several.
   LogicalResult restrict(Operation *op, AffineExpr expr) {
     auto refuse = [&] {
-      return op->emitError() << "expected a slice inside its tensor in every call, got "
+      return op->emitError() << (isa<cf::AssertOp>(op)
+                                     ? "expected an assertion that is true in every call, got one on "
+                                     : "expected a slice inside its tensor in every call, got ")
                              << text(expr) << ", which may be negative";
     };
     // A product of two symbols cannot be flattened, and the least int64_t cannot be negated.
@@ -452,6 +520,9 @@ private:
   SmallVector<std::string> names;
   llvm::DenseMap<Value, AffineExpr> exprOf;
   llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;
+  SmallVector<Choice> choices;
+  SmallVector<cf::AssertOp> assertions;
+  bool hasFailed = false;
   SmallVector<Equation> equations;
   SmallVector<std::pair<Operation *, AffineExpr>> nonNegative;
 };
