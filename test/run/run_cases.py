@@ -1,4 +1,4 @@
-"""run_cases.py PREFIX...: runs each case in cases/ with one of these prefixes, through a shared library of all levels.
+"""run_cases.py PREFIX...: runs the .pt2 file of each case in test/producers/cases with one of these prefixes, through a shared library of all levels.
 
 Each case runs at each ISA level that this CPU supports, with 1, 2 and 7 workers. Outputs must be within the case's
 tolerance of float64 outputs, with NaN and infinities in the same places, and must have the same bits for any number of
@@ -6,36 +6,13 @@ workers. No workspace may grow with the square of a sequence length, unless prob
 not list extra work, such as copies, unused results or recomputation. Models are exports of attention modules by torch
 2.15; the expected outputs come from running the module in float64.
 """
-import array, json, math, pathlib, re, struct, subprocess, sys, tempfile
+import json, pathlib, re, subprocess, sys, tempfile
 
 from levels import RUN, TARGETS
 
-HERE = pathlib.Path(__file__).resolve().parent
-
-
-def load(path):
-    """Returns (shape, values) of a float32 .npy file."""
-    data = pathlib.Path(path).read_bytes()
-    (size,) = struct.unpack("<H", data[8:10])
-    header = eval(data[10:10 + size].decode(), {"__builtins__": {}}, {"False": False, "True": True})
-    assert header["descr"] == "<f4" and not header["fortran_order"], header
-    values = array.array("f")
-    values.frombytes(data[10 + size:])
-    return header["shape"], values
-
-
-def difference(got, want, tolerance):
-    """Returns a text that says how `got` differs from `want`, or None."""
-    if got[0] != want[0]:
-        return f"shape {got[0]}, expected {want[0]}"
-    finite = [abs(w) for w in want[1] if math.isfinite(w)]
-    bound = tolerance["atol"] + tolerance["rtol"] * max(finite, default=0)
-    for i, (g, w) in enumerate(zip(got[1], want[1])):
-        if math.isnan(w) != math.isnan(g) or (math.isinf(w) and g != w):
-            return f"element {i} is {g}, expected {w}"
-        if math.isfinite(w) and not abs(g - w) <= bound:
-            return f"element {i} is {g}, expected {w} within {bound:.2e}"
-    return None
+PRODUCERS = pathlib.Path(__file__).resolve().parent.parent / "producers"
+sys.path.insert(0, str(PRODUCERS))
+from arrays import difference, load
 
 
 def quadratic_workspace(manifest):
@@ -92,7 +69,7 @@ def check(case, folder):
     return problems
 
 
-cases = [c for c in sorted((HERE / "cases").iterdir()) if c.name.startswith(tuple(sys.argv[1:]))]
+cases = [c for c in sorted((PRODUCERS / "cases").iterdir()) if c.name.startswith(tuple(sys.argv[1:]))]
 failed = 0
 with tempfile.TemporaryDirectory() as folder:
     for case in cases:

@@ -1,5 +1,5 @@
 """A model with every mistake in docs/lint.md, and the same model without mistakes. This script wrote
-twins-mistaken.pt2 and twins-corrected.pt2. Names, sizes and spelling differ from the models of test/run/cases."""
+twins-mistaken.pt2 and twins-corrected.pt2. Names, sizes and spelling differ from the models of test/producers/cases."""
 
 import io
 import json
