@@ -114,7 +114,12 @@ def _refuse_dropout(program):
                         "training=self.training", "COMPILE")
 
 
-def export(module, args, kwargs, dynamic):
+def export(module, args, kwargs, dynamic, strided=False):
+    """Exports `module` for compile_program. Returns the program and how to call it.
+
+    A kernel takes contiguous arrays, so the program is that for contiguous arguments. With `strided`, it is that for
+    arguments with the strides of the examples, which decide, for example, whether flatten copies.
+    """
     import torch
 
     if isinstance(module, torch.jit.ScriptModule):
@@ -132,11 +137,10 @@ def export(module, args, kwargs, dynamic):
     for name, tensor in convention.arrays():
         if why := why_no_array(tensor):
             raise error(f"compile: expected the example argument '{name}' in memory, got {why}", "DEVICE")
-    # Copy the examples, because torch.export merges arguments that are the same tensor, and a kernel takes
-    # contiguous arrays.
+    # Copy the examples, because torch.export merges arguments that are the same tensor.
+    memory_format = torch.preserve_format if strided else torch.contiguous_format
     example_args, example_kwargs = torch.utils._pytree.tree_map_only(
-        torch.Tensor, lambda tensor: tensor.detach().clone(memory_format=torch.contiguous_format),
-        (convention.args, convention.kwargs))
+        torch.Tensor, lambda tensor: tensor.detach().clone(memory_format=memory_format), (convention.args, convention.kwargs))
     shapes = _dimensions(dynamic, convention) if dynamic else None
     try:
         with torch.no_grad():
@@ -227,29 +231,38 @@ def compile(model: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | No
             module = model
         else:
             raise error(f"compile: expected a module, an exported program or a path, got an object of type {type(model).__name__}")
-        path = None
-        if device is None:
-            devices = {str(tensor.device) for tensor in program.state_dict.values()}
-            devices |= {str(leaf.device) for leaf in torch.utils._pytree.tree_leaves(program.example_inputs)
-                        if isinstance(leaf, torch.Tensor)}
-            device = next((name for name in devices if name.startswith("cuda")), "cpu")
+        return compile_program(module, program, convention, target=target, compute=compute, schedule=schedule,
+                               require_fused=require_fused, device=device, num_threads=num_threads, cache=cache)
     options = _options(_target(target, device), compute, schedule, require_fused)
-    source = FileSource(options, path) if path else ModuleSource(options, module, program)
+    kernel = _build(FileSource(options, path), device, num_threads, cache)
+    if kernel.signature["weights"]:
+        kernel._load_weights(pathlib.Path(kernel.path).with_suffix(".safetensors"))
+    return kernel
+
+
+def compile_program(module, program, convention, *, target=None, compute=None, schedule=None, require_fused=False, device=None,
+                    num_threads=None, cache=True):
+    """Compiles an exported program. `module` and `convention` are those of export(), or None."""
+    import torch
+
+    if device is None:
+        devices = {str(tensor.device) for tensor in program.state_dict.values()}
+        devices |= {str(leaf.device) for leaf in torch.utils._pytree.tree_leaves(program.example_inputs)
+                    if isinstance(leaf, torch.Tensor)}
+        device = next((name for name in devices if name.startswith("cuda")), "cpu")
+    options = _options(_target(target, device), compute, schedule, require_fused)
+    source = ModuleSource(options, module, program)
     kernel = _build(source, device, num_threads, cache)
-    if path:
-        if kernel.signature["weights"]:
-            kernel._load_weights(pathlib.Path(kernel.path).with_suffix(".safetensors"))
-    else:
-        kernel._convention = convention
-        if convention and not convention.is_plain(len(kernel._names)):
-            kernel._is_plain = False
-        # An input that the module writes to is not a buffer.
-        kernel._buffer_names = [name for name in kernel._buffer_names if name in program.graph_signature.buffers]
-        weights = [argument["name"] for argument in kernel.signature["weights"]]
-        source.set_roles(weights, kernel._buffer_names)
-        kernel.buffers  # copies the present values of the module's buffers
-        if weights:
-            kernel._set_weights({name: plain(source.tensors()[name]) for name in weights})
+    kernel._convention = convention
+    if convention and not convention.is_plain(len(kernel._names)):
+        kernel._is_plain = False
+    # An input that the module writes to is not a buffer.
+    kernel._buffer_names = [name for name in kernel._buffer_names if name in program.graph_signature.buffers]
+    weights = [argument["name"] for argument in kernel.signature["weights"]]
+    source.set_roles(weights, kernel._buffer_names)
+    kernel.buffers  # copies the present values of the module's buffers
+    if weights:
+        kernel._set_weights({name: plain(source.tensors()[name]) for name in weights})
     return kernel
 
 

@@ -26,8 +26,7 @@ import torch.nn.functional as F
 
 import attn
 from attn import _compiler
-from attn._compile import compile as compile_module
-from attn._compile import compile_text, export
+from attn._compile import compile_program, compile_text, export
 from attn._effects import Effects, hint, value_of
 from attn._kernel import error
 from attn._parts import Part, Rest, find_order, find_parts
@@ -184,9 +183,10 @@ class Lifted(torch.nn.Module):
                 self.places.append(("input", numbers[i]))
         self.dynamic = tuple({axis: torch.export.Dim.AUTO for axis, size in enumerate(tensor.shape)
                               if isinstance(size, torch.SymInt)} for _, tensor in tensors)
-        # Zeros of the sizes that the inputs had when the graph was traced.
-        self.examples = tuple(torch.zeros([hint(size) for size in tensor.shape], dtype=tensor.dtype, device=tensor.device)
-                              for _, tensor in tensors)
+        # Zeros of the sizes that the inputs had when the graph was traced. Their strides decide, for example, whether
+        # flatten copies.
+        self.examples = tuple(torch.empty_strided(*([hint(size) for size in sizes] for sizes in (tensor.shape, tensor.stride())),
+                                                  dtype=tensor.dtype, device=tensor.device).zero_() for _, tensor in tensors)
 
     def forward(self, *inputs):
         values = []
@@ -228,7 +228,8 @@ class Compiled:
             weights = [None if i == tensors[0] else weight for i, weight in enumerate(weights)]
         module = Lifted(self.graph, self.fakes, weights).eval()
         with torch._guards.tracing(None):  # so that assumptions of torch.export do not become guards of the graph
-            kernel = compile_module(module, module.examples, dynamic=module.dynamic_shapes(), **self.options)
+            program, convention = export(module, module.examples, {}, module.dynamic_shapes(), strided=True)
+            kernel = compile_program(module, program, convention, **self.options)
         found = kernel.report.json
         if not found["fused"] and not (found["unfused"] and self.options.get("schedule") == "unfused"):
             raise NoAttention("it has no attention that attn fuses")
@@ -347,7 +348,7 @@ class Known:
     def __init__(self, graph, fakes, weights, effects):
         module = Lifted(graph, fakes, weights).eval()
         with torch._guards.tracing(None):
-            program, _ = export(module, module.examples, {}, module.dynamic_shapes())
+            program, _ = export(module, module.examples, {}, module.dynamic_shapes(), strided=True)
         self.effects = effects
         self.unknown, self.seen, self.ops = {}, set(), {}
         for node in program.graph.nodes:

@@ -186,6 +186,17 @@ class Writes(Case):
             torch.compile(program, backend="attn", options={"fallback": "eager"})(x, cache)
         self.assertIn("compiled as a whole", attn.dynamo.reports[-1])
 
+    def test_copies(self):
+        """A change of the shape copies a tensor that is not contiguous, so a write to the copy does not change it."""
+
+        def program(x):
+            x.flatten(0, 1).fill_(2)
+            return attend(x, x, x)
+
+        self.compare(program, torch.randn(4, 3, 16).transpose(0, 1), report="compiled as a whole")
+        attn.dynamo.reports.clear()
+        self.compare(lambda x: unsupported(program(x * 2)), torch.randn(4, 3, 16).transpose(0, 1), report="compiled in 1 part")
+
     def test_version_counters(self):
         """autograd notices that a kernel has written to a tensor."""
         x, cache = torch.randn(1, 4, 8), torch.zeros(1, 4, 8)
