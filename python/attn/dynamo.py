@@ -500,6 +500,8 @@ def _why_left(graph, inputs):
     _, switches = _regions(graph.graph)
     if needs_gradient and (torch.is_grad_enabled() or any(node.args[0] for node in switches) and not torch.is_inference_mode_enabled()):
         return "a gradient is required; call inside torch.inference_mode()"
+    if not inputs:
+        return "it has no inputs"
     if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
         return "torch.autocast is on"
     if any((getattr(node.target, "__module__", None) or "").startswith("torch._functorch") for node in graph.graph.nodes):

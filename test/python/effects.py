@@ -229,6 +229,9 @@ class Results(Case):
 
         self.compare(program, torch.randn(2, 7, 8), report="compiled in 1 parts")
 
+    def test_no_inputs(self):
+        self.compare(lambda: torch.tensor([1, 2]), report="it has no inputs")
+
     def test_weights_alone(self):
         """A graph that takes nothing but weights."""
 
