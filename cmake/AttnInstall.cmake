@@ -7,7 +7,7 @@ install(TARGETS attn-import attn-lsp-server attn-reduce attn-run attnc COMPONENT
 # This folder has the manual pages (man/) and the completion of options in bash (bash-completion/).
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT tools)
 
-foreach(library dialect passes target cpu gpu emit pipeline frontend driver)
+foreach(library dialect form passes target cpu gpu emit pipeline frontend driver)
   set_target_properties(attn_${library} PROPERTIES EXPORT_NAME ${library})
   install(TARGETS attn_${library} EXPORT attn-compiler COMPONENT compiler)
 endforeach()

@@ -10,6 +10,8 @@
 #include "codegen/TargetPasses.h"
 #include "passes/Passes.h"
 
+#include "frontend/LinalgForm.h"
+
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -173,24 +175,38 @@ void attn::addLintRules(OpPassManager &manager, StringRef stage) {
 }
 
 namespace {
-/// Refuses a file of another stage than import, because the pipelines below begin with the stage after import.
-struct VerifyImported : PassWrapper<VerifyImported, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyImported)
+/// Begins the pipelines below: refuses a file of another stage than import, because they begin with the stage after it,
+/// and brings the ops of other producers into the form of this stage, as importers do.
+struct AcceptFile : PassWrapper<AcceptFile, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AcceptFile)
 
-  StringRef getArgument() const override { return "attn-verify-imported"; }
+  StringRef getArgument() const override { return "attn-accept-file"; }
   StringRef getDescription() const override {
-    return "Verify that the file is not one of a later stage than import";
+    return "Bring linalg and TOSA of other producers into the form of the stage import, and refuse files of later stages";
+  }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    OpPassManager manager(ModuleOp::getOperationName());
+    addTosaPasses(manager);
+    manager.getDependentDialects(registry);
   }
 
   void runOnOperation() override {
-    if (failed(verifyStage(getOperation(), "import", getOperation().getLoc())))
-      signalPassFailure();
+    ModuleOp module = getOperation();
+    OpPassManager manager(ModuleOp::getOperationName());
+    addTosaPasses(manager);
+    if (failed(verifyStage(module, "import", module.getLoc())) ||
+        (hasTosa(module) && failed(runPipeline(manager, module))))
+      return signalPassFailure();
+    for (auto function : module.getOps<func::FuncOp>())
+      if (failed(bringIntoForm(function)))
+        return signalPassFailure();
   }
 };
 } // namespace
 
 void attn::registerStagePipelines() {
-  PassRegistration<VerifyImported>();
+  PassRegistration<AcceptFile>();
   struct Options : PassPipelineOptions<Options> {
     Option<std::string> schedule{*this, "schedule", llvm::cl::desc("How attentions become loops")};
   };
@@ -199,7 +215,7 @@ void attn::registerStagePipelines() {
     PassPipelineRegistration<Options>(("attn-to-" + stage.name).str(),
                                       ("the stages up to this one; result: " + stage.leaves).str(),
                                       [last](OpPassManager &manager, const Options &options) {
-                                        manager.addPass(std::make_unique<VerifyImported>());
+                                        manager.addPass(std::make_unique<AcceptFile>());
                                         for (const Stage &step : getStages().take_front(last + 1))
                                           addStage(manager, step, {options.schedule});
                                       });

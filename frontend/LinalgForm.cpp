@@ -130,26 +130,30 @@ struct ResolveReshape : OpRewritePattern<tensor::ReshapeOp> {
 
 } // namespace
 
+/// Whether DropUnitResults, ResolveReshape or the erasure of unused results may match `op`. Other ops are not rewritten:
+/// upstream's patterns also remove operands that an op has twice.
+static bool isForeign(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || !generic.hasPureTensorSemantics())
+    return isa<tensor::ReshapeOp>(op);
+  auto isUnused = [](Value result) { return result.use_empty(); };
+  return (generic->getNumResults() > 1 && llvm::any_of(generic->getResults(), isUnused)) ||
+         llvm::any_of(generic.getDpsInitsMutable(), [&](OpOperand &init) {
+           return findUnitDims(init.get(), generic.getMatchingIndexingMap(&init)).any();
+         });
+}
+
 LogicalResult attn::bringIntoForm(func::FuncOp function) {
   RewritePatternSet patterns(function.getContext());
   patterns.add<DropUnitResults, ResolveReshape>(function.getContext());
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   SmallVector<Operation *> foreign;
   function.walk([&](Operation *op) {
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    bool isForeign = isa<tensor::ReshapeOp>(op);
-    if (generic && generic.hasPureTensorSemantics()) {
-      isForeign |= generic->getNumResults() > 1 && llvm::any_of(generic->getResults(), [](Value result) { return result.use_empty(); });
-      for (OpOperand &init : generic.getDpsInitsMutable())
-        isForeign |= findUnitDims(init.get(), generic.getMatchingIndexingMap(&init)).any();
-    }
-    if (isForeign)
+    if (isForeign(op))
       foreign.push_back(op);
   });
-  return applyOpPatternsGreedily(foreign, std::move(patterns));
-}
-
-LogicalResult attn::verifyLinalgForm(func::FuncOp function) {
+  if (failed(applyOpPatternsGreedily(foreign, std::move(patterns))))
+    return failure();
   WalkResult ops = function.walk([](linalg::LinalgOp op) -> WalkResult {
     for (OpOperand &init : op.getDpsInitsMutable())
       if (AffineMap map = op.getMatchingIndexingMap(&init); !map.isProjectedPermutation())

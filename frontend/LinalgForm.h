@@ -12,18 +12,19 @@
 #define ATTN_FRONTEND_LINALGFORM_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 
 namespace attn {
 
-/// Rewrites the ops of `function` into the form of the stage `import`. Ops that cannot be rewritten stay, and
-/// verifyLinalgForm reports them.
+/// Rewrites the ops of `function` into the form of the stage `import`. Reports an error for an op that cannot be
+/// rewritten.
 llvm::LogicalResult bringIntoForm(mlir::func::FuncOp function);
 
-/// Reports an error for the first op of `function` that does not have the form of the stage `import`.
-llvm::LogicalResult verifyLinalgForm(mlir::func::FuncOp function);
+/// Whether `module` has ops of TOSA.
+bool hasTosa(mlir::ModuleOp module);
 
-/// Converts the ops of TOSA in `module` to linalg.
-llvm::LogicalResult convertTosa(mlir::ModuleOp module);
+/// Adds upstream's passes that convert TOSA to linalg.
+void addTosaPasses(mlir::OpPassManager &manager);
 
 } // namespace attn
 

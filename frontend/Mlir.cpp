@@ -204,16 +204,18 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
     return error.take();
   if (failed(verifyStage(*model.module, "import", model.module->getLoc())))
     return error.take();
-  if (failed(convertTosa(*model.module)))
-    return error.take();
+  if (hasTosa(*model.module)) {
+    PassManager manager(&context);
+    addTosaPasses(manager);
+    if (failed(manager.run(*model.module)))
+      return error.take();
+  }
   for (Operation &op : *model.module->getBody()) {
     if (auto function = dyn_cast<func::FuncOp>(op); function && failed(bringIntoForm(function)))
       return error.take();
     if (failed(verifyCompilable(&op)))
       return error.take();
     auto function = cast<func::FuncOp>(op);
-    if (failed(verifyLinalgForm(function)))
-      return error.take();
     bool namedByFile = function->hasAttr(AttnDialect::kSymbolsAttr);
     nameArguments(function);
     if (failed(tieSizes(function, namedByFile)) || failed(nameResults(function)) ||

@@ -197,11 +197,22 @@ private:
 LogicalResult Lowering::findStates() {
   // The largest number of keys of a tile whose probabilities are kept for the next step.
   int64_t keysOfOverlap = 0;
-  function.walk([&](OnlineStepOp op) {
+  WalkResult steps = function.walk([&](OnlineStepOp op) -> WalkResult {
+    for (Value tile : {op.getQuery(), op.getKey()}) {
+      auto view = tile.getDefiningOp<memref::SubViewOp>();
+      auto type = cast<MemRefType>(view ? view.getSource().getType() : tile.getType());
+      if (type.getRank() != (view ? 3 : 2) || !type.hasStaticShape())
+        return op.emitOpError() << "expected a tile of rank 2, or a part of a buffer of tiles, of "
+                                   "rank 3, with static sizes, got one in memory of type "
+                                << type;
+    }
     if (op->hasAttr(AttnDialect::kOverlapAttr))
       keysOfOverlap =
           std::max(keysOfOverlap, cast<MemRefType>(op.getKey().getType()).getDimSize(0));
+    return WalkResult::advance();
   });
+  if (steps.wasInterrupted())
+    return failure();
   WalkResult walk = function.walk([&](OnlineInitOp op) -> WalkResult {
     Value acc = rootOf(op.getAcc()), max = rootOf(op.getMax());
     if (isIn(acc, sharedSpace(op.getContext())))
@@ -238,7 +249,26 @@ LogicalResult Lowering::findStates() {
     maxOfSum[rootOf(op.getSum())] = max;
     return WalkResult::advance();
   });
-  return failure(walk.wasInterrupted());
+  if (walk.wasInterrupted())
+    return failure();
+  return failure(function
+                     .walk([&](Operation *op) -> WalkResult {
+                       bool isKnown =
+                           llvm::TypeSwitch<Operation *, bool>(op)
+                               .Case<OnlineStepOp, OnlineProbabilitiesOp>([&](auto online) {
+                                 return states.contains(rootOf(online.getMax()));
+                               })
+                               .Case([&](OnlineFinishOp finish) {
+                                 return !isIn(finish.getAcc(), registerSpace(op->getContext())) ||
+                                        maxOfSum.contains(rootOf(finish.getSum()));
+                               })
+                               .Default(true);
+                       if (!isKnown)
+                         return op->emitOpError(
+                             "expected a state in registers that an attn.online_init begins");
+                       return WalkResult::advance();
+                     })
+                     .wasInterrupted());
 }
 
 void Lowering::lower(OnlineInitOp op) {

@@ -115,7 +115,8 @@ namespace {
 struct OutParams : attn::impl::OutParamsBase<OutParams> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || function.getNumResults() == 0)
+    if (function.isExternal() || function.getNumResults() == 0 ||
+        !llvm::all_of(function.getResultTypes(), llvm::IsaPred<RankedTensorType>))
       return;
     foldWholeInsertions(function);
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());

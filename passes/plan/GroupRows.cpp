@@ -62,8 +62,8 @@ static llvm::SmallPtrSet<Operation *, 16> findOpsOfAttentions(func::FuncOp funct
         add(operand.get());
   };
   function.walk([&](AttentionOp op) {
-    if (op.getPlan()->getSchedule() == Schedule::PerHead ||
-        op.getPlan()->getSchedule() == Schedule::WholeScores)
+    if (op.getPlan() && llvm::is_contained({Schedule::PerHead, Schedule::WholeScores},
+                                           op.getPlan()->getSchedule()))
       for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
         add(operand);
   });
@@ -265,6 +265,8 @@ static std::optional<int64_t> planGroup(int64_t cacheBytes, ArrayRef<linalg::Lin
 namespace {
 struct GroupRows : attn::impl::GroupRowsBase<GroupRows> {
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     PlannerInterface planner = getPlanner(getOperation());
     if (!planner)
       return signalPassFailure();

@@ -121,7 +121,8 @@ std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
   AffineMap inputMap = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
             outMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   auto dim = inputMap.getResultPosition(getAffineDimExpr(reductions[0], op.getContext()));
-  if (!dim || !inputMap.isPermutation() || inputMap.getNumResults() != access.map.getNumDims())
+  if (!dim || !inputMap.isPermutation() || !outMap.isProjectedPermutation() ||
+      inputMap.getNumResults() != access.map.getNumDims())
     return std::nullopt;
   // The loop coordinates at which `element` is read; the reduction loop has the reduced coordinate.
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(*dim, op.getContext()));

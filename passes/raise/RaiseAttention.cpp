@@ -737,7 +737,10 @@ struct RaiseAttention : attn::impl::RaiseAttentionBase<RaiseAttention> {
     IRRewriter rewriter(&getContext());
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
     SmallVector<linalg::SoftmaxOp> anchors;
-    getOperation().walk([&](linalg::SoftmaxOp softmax) { anchors.push_back(softmax); });
+    getOperation().walk([&](linalg::SoftmaxOp softmax) {
+      if (softmax.hasPureTensorSemantics())
+        anchors.push_back(softmax);
+    });
     for (linalg::SoftmaxOp softmax : anchors) {
       Raiser raiser(softmax, /*inMemory=*/{});
       if (failed(raiser.run()) && !raiser.getSharedScores().empty())

@@ -107,6 +107,8 @@ struct RaiseSoftmax : attn::impl::RaiseSoftmaxBase<RaiseSoftmax> {
                                                      op.getDpsInits()[0], found->dim);
     });
     getOperation().walk([&](linalg::SoftmaxOp op) {
+      if (!op.hasPureTensorSemantics())
+        return;
       std::optional<Softmax> found = matchShift(Element::of(op.getInput()));
       if (found && found->dim == op.getDimension() && haveEqualSizes(found->input, op.getInput()))
         op.getInputMutable().assign(found->input);
