@@ -18,6 +18,10 @@ if not lit_config.params.get("full"):  # scripts/test full
     config.excludes += [f"{test}-full.test" for test in slow]
 
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "ASAN_OPTIONS"])
+# Tests find the same libraries on each machine.
+for variable in list(config.environment):
+    if variable.startswith("CUDA_") or variable in ("LIBRARY_PATH", "CPATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PKG_CONFIG_PATH"):
+        del config.environment[variable]
 llvm_config.use_default_substitutions()  # FileCheck, not, count
 config.substitutions.append(("%python", sys.executable))
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
