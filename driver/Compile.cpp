@@ -7,6 +7,7 @@
 #include "driver/Compile.h"
 #include "codegen/emit/Emit.h"
 #include "codegen/emit/Interface.h"
+#include "codegen/emit/OutputFiles.h"
 #include "codegen/emit/Passes.h"
 #include "dialect/Finding.h"
 #include "dialect/Report.h"
@@ -178,12 +179,7 @@ llvm::Error Compilation::dump(size_t number, StringRef stage, StringRef suffix,
     return fail("cannot create '" + options.dumpStages + "': " + error.message());
   llvm::SmallString<128> path(options.dumpStages);
   llvm::sys::path::append(path, llvm::Twine(number) + "-" + stage + suffix);
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (error)
-    return fail("cannot write '" + path + "': " + error.message());
-  print(out);
-  return llvm::Error::success();
+  return writeFile(path, print);
 }
 
 void Compilation::noteFindings() {
@@ -564,6 +560,9 @@ llvm::Expected<CompileReport> Compilation::run() {
     return fail(llvm::join(result.unfused, "\n"));
   if (options.requireFused && !result.numFused)
     return fail("expected an attention, got none");
+  if (options.onReport)
+    if (llvm::Error error = options.onReport(result))
+      return std::move(error);
   if (*kind == OutputKind::MLIR) {
     if (llvm::Error error = emitMLIR(*model.module, options.output))
       return std::move(error);

@@ -26,6 +26,15 @@ namespace attn {
 /// its meaning.
 constexpr int kReportVersion = 1;
 
+/// Which attentions were fused and how, and why other attentions were not fused.
+struct CompileReport {
+  std::string text;        ///< for people
+  llvm::json::Object json; ///< for programs; docs/report.md describes its fields
+  unsigned numFused = 0;
+  llvm::SmallVector<std::string> unfused; ///< one line for each attention that is not fused
+  std::vector<std::string> findings;      ///< messages of lint, in the order of the source
+};
+
 struct CompileOptions {
   std::string input;
   std::string output;                        ///< a file whose suffix selects its kind; empty to write none
@@ -43,15 +52,8 @@ struct CompileOptions {
   /// Called with the text of the module after each stage except import. If `input` is the file of a later stage, the
   /// first call is for that stage. All calls come before the output is written.
   std::function<llvm::Error(llvm::StringRef stage, llvm::StringRef text)> onStage;
-};
-
-/// Which attentions were fused and how, and why other attentions were not fused.
-struct CompileReport {
-  std::string text;        ///< for people
-  llvm::json::Object json; ///< for programs; docs/report.md describes its fields
-  unsigned numFused = 0;
-  llvm::SmallVector<std::string> unfused; ///< one line for each attention that is not fused
-  std::vector<std::string> findings;      ///< messages of lint, in the order of the source
+  /// Called with the report before the output is written.
+  std::function<llvm::Error(const CompileReport &report)> onReport;
 };
 
 /// Compiles options.input into options.output. After an error, no output is written, but there may be files in

@@ -7,11 +7,15 @@
 #include "tools/CommandLine.h"
 #include "tools/DrawMasks.h"
 #include "tools/OptionPages.h"
+#include "tools/StandardOutput.h"
 
+#include "codegen/emit/Emit.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/PrettyStackTrace.h"
@@ -138,6 +142,7 @@ void attn::parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                                  writeBashCompletion(tool, llvm::outs());
                                exit(0);
                              }));
+  checkStandardOutput(overview.split(' ').first.str());
   // If a write exceeds the limit of file sizes, the write should fail; by default, the signal would end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   llvm::setBugReportMsg(
@@ -161,24 +166,50 @@ int attn::reportError(llvm::StringRef tool, llvm::Error error) {
   return 1;
 }
 
-int attn::finishOutput(llvm::StringRef tool, int status) {
-  llvm::outs().flush();
-  if (!llvm::outs().has_error())
-    return status;
-  llvm::outs().clear_error(); // the destructor of the stream would report the error as a crash
-  return reportError(tool, llvm::createStringError("cannot write to standard output"));
-}
-
-llvm::Error OutputFile::write(llvm::function_ref<void(llvm::raw_ostream &)> print) const {
+llvm::Error OutputFile::write(llvm::function_ref<void(llvm::raw_ostream &)> print,
+                              OutputFiles &files) const {
   if (path.empty()) {
     print(llvm::outs());
     return llvm::Error::success();
   }
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (error)
-    return llvm::createStringError(error, "cannot write '" + path + "': " + error.message());
-  print(out);
+  return files.add(path, print);
+}
+
+/// What identifies the file `path`, which need not exist.
+static std::string identify(llvm::StringRef path) {
+  llvm::sys::fs::UniqueID id;
+  if (!llvm::sys::fs::getUniqueID(path, id))
+    return std::to_string(id.getDevice()) + ":" + std::to_string(id.getFile());
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  llvm::SmallString<128> real;
+  if (llvm::sys::fs::real_path(folder.empty() ? "." : folder, real))
+    return path.str();
+  llvm::sys::path::append(real, llvm::sys::path::filename(path));
+  return real.str().str();
+}
+
+llvm::Error attn::checkDistinct(const CompileOptions &options,
+                                llvm::ArrayRef<const OutputFile *> others) {
+  llvm::SmallVector<std::pair<std::string, std::string>> files = {{"the model", options.input}};
+  if (!options.output.empty())
+    files.push_back({"-o", options.output});
+  llvm::Expected<OutputKind> kind = getOutputKind(options.output);
+  if (!kind)
+    llvm::consumeError(kind.takeError()); // compile() reports it
+  else if (llvm::is_contained({OutputKind::Shared, OutputKind::Archive, OutputKind::Object}, *kind))
+    for (llvm::StringRef suffix : {".h", ".json", ".safetensors"}) {
+      llvm::SmallString<128> path(options.output);
+      llvm::sys::path::replace_extension(path, suffix);
+      files.push_back({("the " + suffix + " file beside -o").str(), path.str().str()});
+    }
+  for (const OutputFile *other : others)
+    if (*other && !other->isStandardOutput())
+      files.push_back({other->getName().str(), other->getPath().str()});
+  llvm::StringMap<llvm::StringRef> seen;
+  for (const auto &[name, path] : files)
+    if (auto [it, isNew] = seen.try_emplace(identify(path), name); !isNew)
+      return llvm::createStringError("expected different files for " + it->second + " and " + name +
+                                     ", got '" + path + "' for both");
   return llvm::Error::success();
 }
 
@@ -188,15 +219,16 @@ ReportOption::ReportOption()
           cl::desc("Print how each attention was fused or why it was not, and which loops are slow; "
                    "to standard output or a file (JSON if its name ends in .json)")) {}
 
-llvm::Error attn::writeReport(const OutputFile &file, llvm::StringRef text,
-                              llvm::json::Object json) {
+llvm::Error attn::writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json,
+                              OutputFiles &files) {
   llvm::json::Value value(std::move(json));
-  return file.write([&](llvm::raw_ostream &out) {
+  auto print = [&](llvm::raw_ostream &out) {
     if (file.getPath().ends_with(".json"))
       out << llvm::formatv("{0:2}", value) << "\n";
     else
       out << text;
-  });
+  };
+  return file.write(print, files);
 }
 
 ExplainOption::ExplainOption()
@@ -212,10 +244,12 @@ llvm::Error attn::checkPicture(const OutputFile &file) {
                                  file.getPath() + "'");
 }
 
-llvm::Error attn::writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks) {
-  return file.write([&](llvm::raw_ostream &out) {
+llvm::Error attn::writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks,
+                                OutputFiles &files) {
+  auto print = [&](llvm::raw_ostream &out) {
     file.isStandardOutput() ? drawText(masks, out) : drawSVG(masks, out);
-  });
+  };
+  return file.write(print, files);
 }
 
 CompileFlags::CompileFlags()

@@ -10,6 +10,7 @@
 #ifndef ATTN_TOOLS_COMMANDLINE_H
 #define ATTN_TOOLS_COMMANDLINE_H
 
+#include "codegen/emit/OutputFiles.h"
 #include "driver/Compile.h"
 #include "driver/MaskTiles.h"
 
@@ -24,17 +25,13 @@ llvm::cl::OptionCategory &attnCategory();
 
 /// Parses the command line. --help displays the options of `categories`, except those named in `rare`, which only
 /// --help-all displays. If the command line is wrong, prints one line and exits. `overview` is a sentence that starts
-/// with the name of the tool.
+/// with the name of the tool. From then on, the tool ends with an error if standard output cannot be written.
 void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                       llvm::ArrayRef<const llvm::cl::OptionCategory *> categories = {&attnCategory()},
                       llvm::ArrayRef<llvm::StringRef> rare = {});
 
 /// Prints the error as one line after the name of the tool; returns the exit status 1.
 int reportError(llvm::StringRef tool, llvm::Error error);
-
-/// Reports an error if a write to standard output failed. Returns the exit status of the tool: `status`, or 1 after an
-/// error.
-int finishOutput(llvm::StringRef tool, int status = 0);
 
 /// The option as users write it: "--target" or "-o".
 std::string spell(const llvm::cl::Option &option);
@@ -106,17 +103,24 @@ class OutputFile {
 public:
   OutputFile() = default;
   explicit OutputFile(const OutputOption &option)
-      : wanted(option.getNumOccurrences()), path(option) {}
+      : wanted(option.getNumOccurrences()), name("--" + option.ArgStr.str()), path(option) {}
 
   explicit operator bool() const { return wanted; }
   bool isStandardOutput() const { return wanted && path.empty(); }
   llvm::StringRef getPath() const { return path; }
-  llvm::Error write(llvm::function_ref<void(llvm::raw_ostream &)> print) const;
+  /// The option as users write it.
+  llvm::StringRef getName() const { return name; }
+  /// Writes to standard output, or adds the file to `files`.
+  llvm::Error write(llvm::function_ref<void(llvm::raw_ostream &)> print, OutputFiles &files) const;
 
 private:
   bool wanted = false;
-  std::string path;
+  std::string name, path;
 };
+
+/// Reports an error if two of these files are the same one: the model, the output of a compilation, the files that are
+/// written beside it, and `others`.
+llvm::Error checkDistinct(const CompileOptions &options, llvm::ArrayRef<const OutputFile *> others);
 
 /// The option --opt-report of every tool that compiles.
 struct ReportOption : OutputOption {
@@ -124,7 +128,8 @@ struct ReportOption : OutputOption {
 };
 
 /// Writes `json` if the name of the file ends in .json, `text` otherwise.
-llvm::Error writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json);
+llvm::Error writeReport(const OutputFile &file, llvm::StringRef text, llvm::json::Object json,
+                        OutputFiles &files);
 
 /// The option --explain-mask of every tool that compiles.
 struct ExplainOption : OutputOption {
@@ -134,7 +139,8 @@ struct ExplainOption : OutputOption {
 /// Fails if the name of `file` does not have the suffix of a picture.
 llvm::Error checkPicture(const OutputFile &file);
 /// Writes pictures of `masks`: an image to a file, or text to standard output.
-llvm::Error writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks);
+llvm::Error writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles> masks,
+                          OutputFiles &files);
 
 /// The compilation options, which every tool that compiles has.
 class CompileFlags {

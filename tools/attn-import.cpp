@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/Frontend.h"
+#include "tools/StandardOutput.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -17,6 +18,7 @@ namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  attn::checkStandardOutput("attn-import");
   cl::OptionCategory category("attn-import");
   cl::opt<std::string> input(cl::Positional, cl::desc("<model>"));
   cl::opt<bool> ops("ops", cl::cat(category),

@@ -132,6 +132,7 @@ private:
   std::optional<Call> call;
   std::vector<std::pair<std::string, Array>> weights;
   CompileReport compiled;
+  OutputFiles files;
   StringMap<std::string> stages; ///< text of the module after each stage
 };
 
@@ -329,7 +330,7 @@ Error Runner::writeReport() {
   if (run + skipped)
     text += formatv("[{0}] tiles: {1} run, {2} skipped ({3:f1} %)\n", statistics.level, run,
                     skipped, 100 * share);
-  return attn::writeReport(flags.report, text, std::move(json));
+  return attn::writeReport(flags.report, text, std::move(json), files);
 }
 
 Error Runner::explainMasks() {
@@ -343,7 +344,7 @@ Error Runner::explainMasks() {
       findMaskTiles(stages["plan"], call->getFunctionName(), {tensors, byName, /*hasValues=*/true});
   if (!masks)
     return masks.takeError();
-  return writePictures(flags.pictures, *masks);
+  return writePictures(flags.pictures, *masks, files);
 }
 
 Error Runner::compareWithReference() {
@@ -462,6 +463,10 @@ Error Runner::run() {
   }
   if (Error error = checkPicture(flags.pictures))
     return error;
+  CompileOptions given;
+  given.input = flags.model;
+  if (Error error = checkDistinct(given, {&flags.report, &flags.pictures}))
+    return error;
   if (!flags.runner.empty())
     for (auto [option, isGiven] : std::initializer_list<std::pair<const char *, bool>>{
              {"--opt-report", bool(flags.report)},
@@ -511,6 +516,8 @@ Error Runner::run() {
       return error;
   if (flags.json)
     outs() << call->toJSON() << "\n";
+  if (Error error = files.keep())
+    return error;
   return toError(checkOutput());
 }
 
@@ -525,5 +532,5 @@ int main(int argc, char **argv) {
   Options options(flags);
   if (Error error = Runner(options, flags.compile).run())
     return reportError("attn-run", std::move(error));
-  return finishOutput("attn-run");
+  return 0;
 }

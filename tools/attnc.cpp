@@ -126,6 +126,16 @@ int main(int argc, char **argv) {
   if (reportOutput && options.from == "emit")
     return reportError("attnc", llvm::createStringError(
                                     "expected --opt-report before stage emit, got --from=emit"));
+  if (llvm::Error error = checkDistinct(options, {&reportOutput, &pictures}))
+    return reportError("attnc", std::move(error));
+  // Write these files before the library, so that no library is left if one of them cannot be written.
+  OutputFiles files;
+  options.onReport = [&](const CompileReport &made) -> llvm::Error {
+    if (reportOutput)
+      if (llvm::Error error = writeReport(reportOutput, made.text, made.json, files))
+        return error;
+    return pictures ? writePictures(pictures, masks, files) : llvm::Error::success();
+  };
   llvm::Expected<CompileReport> result = compile(options);
   if (!result)
     return reportError("attnc", result.takeError());
@@ -133,12 +143,8 @@ int main(int argc, char **argv) {
   for (const std::string &finding : result->findings)
     (onlyLints ? llvm::outs() : llvm::errs()) << finding << "\n";
   if (onlyLints)
-    return finishOutput("attnc", !result->findings.empty());
-  if (reportOutput)
-    if (llvm::Error error = writeReport(reportOutput, result->text, std::move(result->json)))
-      return reportError("attnc", std::move(error));
-  if (pictures)
-    if (llvm::Error error = writePictures(pictures, masks))
-      return reportError("attnc", std::move(error));
-  return finishOutput("attnc");
+    return !result->findings.empty();
+  if (llvm::Error error = files.keep())
+    return reportError("attnc", std::move(error));
+  return 0;
 }

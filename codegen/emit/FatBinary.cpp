@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/emit/FatBinary.h"
+#include "codegen/emit/OutputFiles.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/Support/FileSystem.h"
@@ -13,42 +14,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace attn;
-
-namespace {
-/// A temporary file. The destructor removes the file.
-class TemporaryFile {
-public:
-  TemporaryFile() = default;
-  TemporaryFile(const TemporaryFile &) = delete;
-  ~TemporaryFile() {
-    if (!name.empty())
-      (void)llvm::sys::fs::remove(name);
-  }
-
-  llvm::Error create(llvm::StringRef suffix, llvm::StringRef text = "") {
-    int file = -1;
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", suffix, file, name))
-      return llvm::createStringError(error, "cannot create a temporary file: " + error.message());
-    llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
-    stream << text;
-    stream.close();
-    std::error_code error = stream.error();
-    stream.clear_error();
-    return error ? llvm::createStringError(error, "cannot write '" + name + "': " + error.message())
-                 : llvm::Error::success();
-  }
-  llvm::StringRef path() const { return name; }
-  llvm::Expected<std::string> read() const {
-    auto buffer = llvm::MemoryBuffer::getFile(name);
-    if (std::error_code error = buffer.getError())
-      return llvm::createStringError(error, "cannot read '" + name + "': " + error.message());
-    return (*buffer)->getBuffer().str();
-  }
-
-private:
-  llvm::SmallString<128> name;
-};
-} // namespace
 
 /// Runs `program`, one of the tools that come with CUDA.
 static llvm::Error run(llvm::StringRef program, llvm::ArrayRef<std::string> arguments) {

@@ -5,10 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/emit/Link.h"
+#include "codegen/emit/OutputFiles.h"
 
 #include "lld/Common/Driver.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 
 #include <mutex>
 
@@ -21,17 +20,14 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
                                                                      llvm::StringRef query,
                                                                      bool allowUndefined) {
   // lld can read its input only from a file, and write its output only to a file.
-  llvm::SmallString<128> input, output;
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", "o", input))
-    return llvm::createFileError(input, error);
-  llvm::FileRemover removeInput(input);
-  if (std::error_code error = llvm::sys::fs::createTemporaryFile("attn", "so", output))
-    return llvm::createFileError(output, error);
-  llvm::FileRemover removeOutput(output);
-  if (llvm::Error error = llvm::writeToOutput(input, [&](llvm::raw_ostream &out) {
-        out << object.getBuffer();
-        return llvm::Error::success();
-      }))
+  TemporaryFile input, output;
+  if (llvm::Error error = input.create("o", object.getBuffer()))
+    return error;
+  if (llvm::Error error = output.create("so"))
+    return error;
+  // lld maps its output into memory, so writing to a full disk would be a bus error. The library is hardly larger than
+  // the object.
+  if (llvm::Error error = output.expectRoom(object.getBufferSize() + (1 << 16)))
     return error;
 
   std::string alias = ("--defsym=attn_query=" + query).str(), name = ("-soname=" + soname).str();
@@ -47,9 +43,9 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
                              "-znoexecstack",
                              alias.c_str(),
                              name.c_str(),
-                             input.c_str(),
+                             input.path().data(),
                              "-o",
-                             output.c_str()};
+                             output.path().data()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result;
@@ -62,10 +58,8 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> attn::linkShared(llvm::Memor
   if (result.retCode != 0)
     return llvm::createStringError("the shared library could not be linked: " +
                                    llvm::StringRef(messages).rtrim());
-  auto linked =
-      llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  llvm::Expected<std::string> linked = output.read();
   if (!linked)
-    return llvm::createFileError(output, linked.getError());
-  // Copy the content, because the file is removed and the result must not depend on it.
-  return llvm::MemoryBuffer::getMemBufferCopy((*linked)->getBuffer());
+    return linked.takeError();
+  return llvm::MemoryBuffer::getMemBufferCopy(*linked);
 }

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 import uuid
@@ -296,14 +295,7 @@ def _build(source, device, num_threads, cache=True):
         key = [*source.key(file), source.options, _compiler.identity(),
                _compiler.cpu() if "native" in source.options[0] else "", "" if cache else uuid.uuid4().hex]
         place = _compiler.cached(key, fill)
-        try:
-            kernel = Kernel(place / "layer.so", device=device)
-        except Error as reason:  # a damaged entry of the cache
-            if reason.status != "LIBRARY":
-                raise
-            shutil.rmtree(place, ignore_errors=True)
-            place = _compiler.cached(key, fill)
-            kernel = Kernel(place / "layer.so", device=device)
+        kernel = Kernel(place / "layer.so", device=device)
     kernel.num_threads = num_threads
     kernel._source = source
     kernel._report_json = json.loads((place / "report.json").read_text())

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import pathlib
 import shutil
@@ -75,18 +76,53 @@ def run(program, arguments, progress=None):
     return output
 
 
+_SUMS = "sums.json"  # the file of an entry with the hashes of the other files
+
+
+def _hashes(entry):
+    """Returns the hash of each file of an entry of the cache."""
+    hashes = {}
+    for path in entry.iterdir():
+        if path.name != _SUMS:
+            digest = hashlib.sha256()
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+            hashes[path.name] = digest.hexdigest()
+    return hashes
+
+
+def _is_whole(entry):
+    """Whether an entry of the cache has the files that were written, unchanged."""
+    try:
+        return json.loads((entry / _SUMS).read_text()) == _hashes(entry)
+    except (OSError, ValueError):
+        return False
+
+
+def _synchronize(path):
+    """Waits until a file or folder is on the disk, so that a crash of the machine does not leave half of it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def cached(parts, fill):
     """Returns the folder in the cache for a key that consists of `parts`.
 
-    If this folder does not exist, calls `fill` with a temporary folder to write to, and renames the temporary folder.
+    If there is no such folder, or its files are damaged, calls `fill` with a temporary folder to write to, and renames
+    the temporary folder.
     """
     key = hashlib.sha256()
     for part in parts:
         part = part if isinstance(part, bytes) else repr(part).encode()
         key.update(len(part).to_bytes(8, "little") + part)
     place = folder() / key.hexdigest()
-    if not place.exists():
+    if not _is_whole(place):
         try:
+            shutil.rmtree(place, ignore_errors=True)
             folder().mkdir(parents=True, exist_ok=True)
             made = pathlib.Path(tempfile.mkdtemp(prefix="new-", dir=folder()))
         except OSError as reason:
@@ -94,10 +130,14 @@ def cached(parts, fill):
                         "folder", "FILE") from None
         try:
             fill(made)
+            (made / _SUMS).write_text(json.dumps(_hashes(made)))
+            for path in (*made.iterdir(), made):
+                _synchronize(path)
             made.rename(place)
-        except OSError:
-            if not place.exists():  # otherwise another process has made the folder meanwhile
-                raise
+        except OSError as reason:
+            if not _is_whole(place):  # otherwise another process has made the folder meanwhile
+                raise error(f"cannot write to the cache '{folder()}': {reason.strerror}; set ATTN_CACHE to a writable "
+                            "folder", "FILE") from None
         finally:
             shutil.rmtree(made, ignore_errors=True)
     return place

@@ -407,6 +407,16 @@ class Files(Case):
         self.assertFalse(os.path.exists(kernel.path))
         kernel(self.x)
 
+    def test_damaged_cache(self):
+        expected = attn.compile(MODELS / "mha.pt2")(self.x)
+        for name, data in (("layer.so", b""), ("report.json", b"{"), ("report.json", None), ("layer.safetensors", b"x"), ("sums.json", None)):
+            with self.subTest(name=name, data=data):
+                place = pathlib.Path(attn.compile(MODELS / "mha.pt2").path).parent
+                (place / name).unlink()
+                if data is not None:
+                    (place / name).write_bytes(data)
+                self.assertTrue((attn.compile(MODELS / "mha.pt2")(self.x) == expected).all())
+
 
 class Reports(Case):
     def test_report(self):
