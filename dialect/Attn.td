@@ -21,6 +21,12 @@ def Attn_Dialect : Dialect {
     In formulas, Q, K and V are the query, the key and the value, D is the head size of Q and K, and
     E is the head size of V. The iteration space of an attention is `(batch..., q, k, d, e)` with any
     number of batch dimensions; the coordinates of a score are `(batch..., q, k)`.
+
+    Passes may rely on the following in functions of the stage `import`: all ops are pure and work on
+    ranked tensors; the dimensions of each result of a structured op of linalg are different loops;
+    the sizes of an op agree in every call; no index lies outside its tensor. Importers bring linalg
+    of other producers, such as torch-mlir, and TOSA into this form, and refuse the rest. The
+    pipelines of attn-opt do this for the ops and their results, and trust sizes and indices.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;

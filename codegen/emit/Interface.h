@@ -45,8 +45,8 @@ struct TensorInfo {
   std::string name;
   const DataType *type;
   std::vector<DimInfo> shape;
-  std::optional<DimInfo> bound; ///< every element lies in [-below, bound]
-  DimInfo below;                ///< its number may be negative
+  std::optional<DimInfo> bound = std::nullopt; ///< every element lies in [-below, bound]
+  DimInfo below = {};           ///< its number may be negative
   bool inOut = false;           ///< an input that the function writes to as well
 };
 
