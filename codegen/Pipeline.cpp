@@ -182,7 +182,7 @@ struct AcceptFile : PassWrapper<AcceptFile, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "attn-accept-file"; }
   StringRef getDescription() const override {
-    return "Bring linalg and TOSA of other producers into the form of the stage import, and refuse files of later stages";
+    return "Bring ops of other producers into the form of the stage import; refuse later stages";
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {

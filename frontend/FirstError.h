@@ -21,11 +21,16 @@ public:
   FirstError(mlir::MLIRContext &context, llvm::StringRef path) : ScopedDiagnosticHandler(&context) {
     setHandler([this, path](mlir::Diagnostic &diagnostic) {
       bool isError = diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
-      if (line.empty() && isError)
+      if (line.empty() && isError) {
         line = str(diagnostic, path);
+        place = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>();
+      }
       return mlir::success(isError); // warnings and remarks go to the next handler
     });
   }
+
+  /// Where the error is; null if this is not known.
+  mlir::FileLineColLoc getPlace() const { return place; }
 
   llvm::Error take() {
     return llvm::createStringError(line.empty() ? "expected a valid module" : line);
@@ -48,6 +53,7 @@ private:
   }
 
   std::string line;
+  mlir::FileLineColLoc place;
 };
 
 } // namespace attn

@@ -11,6 +11,7 @@
 #include "frontend/Types.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,8 +35,12 @@ struct Format {
 static constexpr Format kFormats[] = {{".mlir", importMlir}, {".pt2", importPt2}};
 
 void attn::loadFrontendDialects(MLIRContext &context) {
+  DialectRegistry registry;
+  func::registerInlinerExtension(registry);
+  context.appendDialectRegistry(registry);
   context.loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                      math::MathDialect, scf::SCFDialect, tensor::TensorDialect, tosa::TosaDialect>();
+                      math::MathDialect, scf::SCFDialect, tensor::TensorDialect,
+                      tosa::TosaDialect>();
 }
 
 /// Checks the functions of a module that was imported from a file of any format.

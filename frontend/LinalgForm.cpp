@@ -2,7 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   %m:2 = linalg.generic {(i, j) -> (i, j); (i, j) -> (i); (i, j) -> (i)} ins(%s) outs(%a, %b : tensor<7xf32>, tensor<7xi64>)
+//   %m:2 = linalg.generic {(i, j) -> (i, j); (i, j) -> (i); (i, j) -> (i)} ins(%s)
+//            outs(%a, %b : tensor<7xf32>, tensor<7xi64>)
 //   %l = linalg.generic {(i, j) -> (i, j); (i, j) -> (i, 0)} ins(%e) outs(%z : tensor<7x1xf32>)
 // becomes, if nothing reads %m#1,
 //   %m = linalg.generic {(i, j) -> (i, j); (i, j) -> (i)} ins(%s) outs(%a : tensor<7xf32>)
@@ -110,12 +111,13 @@ struct ResolveReshape : OpRewritePattern<tensor::ReshapeOp> {
       return rewriter.notifyMatchFailure(op, "expected static types");
     Value value = op.getSource();
     auto reshape = [&](RankedTensorType type) {
-      auto groups = getReassociationIndicesForReshape(cast<RankedTensorType>(value.getType()), type);
+      auto given = cast<RankedTensorType>(value.getType());
+      auto groups = getReassociationIndicesForReshape(given, type);
       if (!groups)
         return false;
-      if (cast<RankedTensorType>(value.getType()).getRank() < type.getRank())
+      if (given.getRank() < type.getRank())
         value = tensor::ExpandShapeOp::create(rewriter, op.getLoc(), type, value, *groups);
-      else if (value.getType() != type)
+      else if (given != type)
         value = tensor::CollapseShapeOp::create(rewriter, op.getLoc(), type, value, *groups);
       return true;
     };

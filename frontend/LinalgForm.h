@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Other producers, such as torch-mlir and upstream's conversion of TOSA, write ops that attn's own importers do not:
-// reductions that keep a dimension of size 1, and maxima together with their positions. docs/dialect.md lists what holds
-// for every function of the stage `import`.
+// Other producers, such as torch-mlir and upstream's conversion of TOSA, write ops that attn's own importers do not
+// write: reductions that keep a dimension of size 1, and maxima together with their positions. docs/dialect.md says what
+// holds for each function of the stage `import`.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Symbols.h"
+#include "frontend/Calls.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
 #include "frontend/Indices.h"
@@ -16,22 +17,57 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ShapedOpInterfaces.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace attn;
 
+/// Names of ops in error messages are no longer than this.
+static constexpr size_t kLongestName = 200;
+
+/// The error of the parser, `parsed`, or a better one: if the parser stopped at an op, a type or an attribute of a dialect
+/// that attn does not know, says which. `at` is the place where the parser stopped.
+static llvm::Error parserError(llvm::Error parsed, StringRef path, FileLineColLoc at,
+                               MLIRContext &context) {
+  auto text = llvm::MemoryBuffer::getFile(path);
+  if (!at || !text)
+    return parsed;
+  llvm::SmallVector<StringRef> lines;
+  (*text)->getBuffer().split(lines, '\n', /*MaxSplit=*/at.getLine());
+  if (at.getLine() == 0 || lines.size() < at.getLine() || at.getColumn() == 0)
+    return parsed;
+  // The parser stops at the name of an op or behind it.
+  StringRef line = lines[at.getLine() - 1].take_front(at.getColumn() + kLongestName);
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; };
+  StringRef dialect;
+  for (size_t begin = 0; begin < std::min<size_t>(line.size(), at.getColumn());) {
+    StringRef word = line.drop_front(begin).take_while(isPart);
+    if (word.contains('.') && (begin == 0 || !StringRef("%@").contains(line[begin - 1])))
+      dialect = word.split('.').first;
+    begin += word.size() + 1;
+  }
+  if (dialect.empty() || !llvm::isAlpha(dialect.front()) ||
+      llvm::is_contained(context.getAvailableDialects(), dialect))
+    return parsed;
+  llvm::consumeError(std::move(parsed));
+  return llvm::createStringError(llvm::Twine(at.getLine()) + ":" + llvm::Twine(at.getColumn()) +
+                                 ": expected a file in linalg or TOSA, got the dialect '" + dialect +
+                                 "'");
+}
+
 /// The greatest size of a dimension for which the file gives no range.
 static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
 /// Checks that `op` can become a function of a library: it must be a public function on ranked tensors, and its body
-/// must be one block. Private functions are rejected because callers of a library cannot reach them, and functions
-/// cannot call each other.
+/// must be one block. A private function that is left, for example because it calls itself, is rejected, because callers
+/// of a library cannot reach it.
 static LogicalResult verifyCompilable(Operation *op) {
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function || !function.isPublic() || function.isDeclaration())
-    return op->emitError("expected nothing but public functions with a body in a module");
+    return op->emitError() << "expected nothing but public functions with a body in a module, got '"
+                           << op->getName() << "'";
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
     if (!isTensor(type))
@@ -42,7 +78,7 @@ static LogicalResult verifyCompilable(Operation *op) {
   if (!function.getBody().hasOneBlock())
     return op->emitError() << "expected a body of one block, got " << function.getBlocks().size();
   WalkResult calls = function.walk([](CallOpInterface call) -> WalkResult {
-    return call->emitError("expected no call, because each function is compiled by itself");
+    return call->emitError("expected calls that can be inlined, of functions that do not call themselves");
   });
   if (calls.wasInterrupted())
     return failure();
@@ -201,8 +237,10 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
   Model model;
   model.module = parseSourceFile<ModuleOp>(path, config);
   if (!model.module)
-    return error.take();
+    return parserError(error.take(), path, error.getPlace(), context);
   if (failed(verifyStage(*model.module, "import", model.module->getLoc())))
+    return error.take();
+  if (failed(inlineCalls(*model.module)))
     return error.take();
   if (hasTosa(*model.module)) {
     PassManager manager(&context);

@@ -148,7 +148,8 @@ private:
             .Case<arith::MaxUIOp, arith::MaxSIOp, arith::MinUIOp, arith::MinSIOp>([&](auto) {
               // torch-mlir writes the size of a broadcast result as the greater one of two sizes, which must be equal.
               AffineExpr either = unknown(value, -1);
-              choices.push_back({op, either, indexOf(op->getOperand(0)), indexOf(op->getOperand(1))});
+              choices.push_back(
+                  {op, either, indexOf(op->getOperand(0)), indexOf(op->getOperand(1))});
               return either;
             })
             .Case<arith::IndexCastOp>([&](auto cast) { return indexOf(cast.getIn()); })
@@ -304,7 +305,8 @@ private:
         [[fallthrough]];
       case Predicate::sge:
       case Predicate::sgt: {
-        bool isStrict = llvm::is_contained({Predicate::slt, Predicate::sgt}, compare.getPredicate());
+        bool isStrict =
+            llvm::is_contained({Predicate::slt, Predicate::sgt}, compare.getPredicate());
         nonNegative.push_back({assertion, a - b - int64_t(isStrict)});
         return;
       }

@@ -13,7 +13,7 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attn_build_dir, "test")
 config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt", "Inputs", "upstream"]
 if not lit_config.params.get("full"):  # scripts/test full
-    slow = ("architectures", "attention", "cases", "differential", "generate", "programs", "run", "types", "zoo",
+    slow = ("architectures", "attention", "cases", "differential", "generate", "maps", "programs", "run", "types", "zoo",
             "zoo-dynamic")
     config.excludes += [f"{test}-full.test" for test in slow]
 

@@ -46,8 +46,8 @@ struct TensorInfo {
   const DataType *type;
   std::vector<DimInfo> shape;
   std::optional<DimInfo> bound = std::nullopt; ///< every element lies in [-below, bound]
-  DimInfo below = {};           ///< its number may be negative
-  bool inOut = false;           ///< an input that the function writes to as well
+  DimInfo below = {};                          ///< its number may be negative
+  bool inOut = false;                          ///< an input that the function writes to as well
 };
 
 struct SymbolInfo {

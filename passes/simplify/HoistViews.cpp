@@ -292,9 +292,9 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
   LogicalResult matchAndRewrite(tensor::ExpandShapeOp view,
                                 PatternRewriter &rewriter) const override {
     linalg::LinalgOp op = getProducer(view.getSrc(), view);
-    if (!op)
+    if (!op || view.getSrcType().getRank() == 0) // the dimensions of an expanded scalar are of no loop
       return rewriter.notifyMatchFailure(
-          view, "expected a structured op without another use under the view");
+          view, "expected a structured op without another use under the view, not a scalar");
 
     // The sizes that each loop is split into; empty for reductions, which the view does not have.
     SmallVector<SmallVector<OpFoldResult>> parts(op.getNumLoops());

@@ -73,7 +73,7 @@ const attn_tensor_info boxes = {"boxes", rows, 2, kDLFloat, 16, 0, 0, {}},
 const attn_symbol_info rowsOfBox = {"boxes.0", 0, 100, nullptr, 0, 0};
 const attn_variant_info boxVariant = {
     "sm_90a", "sm_90a", runBox, needNoWorkspace, nullptr, 0,          0,
-    "0",      "",       "",     kDLCUDA,         1,       &boxKernel, ".visible .entry box_0(...)"};
+    "0",      "",       "",     kDLCUDA,         1,       &boxKernel, ".visible .entry box_0(...)", nullptr, 0, {}};
 
 const attn_function_info functions[] = {
     {"scale", 1, 1, 1, 1, 3, 0, &x, &y, &w, &symbol, variants, nullptr},

@@ -184,6 +184,21 @@ func.func @rows_in_a_loop(%x: tensor<7x16xf32>, %w: tensor<4x16xf32>, %i: tensor
   return %r : tensor<9x4xf32>
 }
 
+// The expansion of a scalar stays.
+// CHECK-LABEL: @expanded_scalar
+// CHECK: %[[Y2:.*]] = linalg.generic
+// CHECK: tensor.expand_shape %[[Y2]] [] output_shape [1] : tensor<f32> into tensor<1xf32>
+func.func @expanded_scalar(%x: tensor<4xf32>, %i: tensor<f32>) -> tensor<1xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%x : tensor<4xf32>) outs(%i : tensor<f32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<f32>
+  %e = tensor.expand_shape %y [] output_shape [1] : tensor<f32> into tensor<1xf32>
+  return %e : tensor<1xf32>
+}
+
 // If an attention reads a projection in the order (token, head), the projection is computed in the order (head, token).
 // An argument keeps its order.
 // CHECK-LABEL: @attention_order
