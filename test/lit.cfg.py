@@ -11,7 +11,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.attn_build_dir, "test")
-config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt", "Inputs", "upstream"]
+config.excludes = ["lit.cfg.py", "lit.site.cfg.py.in", "CMakeLists.txt", "Inputs", "cases", "upstream"]
 if not lit_config.params.get("full"):  # scripts/test full
     slow = ("architectures", "attention", "cases", "differential", "generate", "maps", "programs", "run", "types", "zoo",
             "zoo-dynamic")

@@ -37,7 +37,7 @@ file(CONFIGURE OUTPUT NoTargets.c CONTENT "${empty}")
 file(GLOB archives ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a
   ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
 list(FILTER archives EXCLUDE REGEX "libMLIR(CAPI|.*Test|MlirOptMain|ExecutionEngine\\.|ExecutionEngineShared|JitRunner)")
-foreach(library command_line cpu dialect driver emit frontend gpu call_parts passes pipeline registry target tensors)
+foreach(library command_line cpu dialect driver emit form frontend gpu call_parts passes pipeline registry target tensors)
   list(APPEND own attn_${library})
   list(APPEND own_files $<TARGET_FILE:attn_${library}>)
 endforeach()
