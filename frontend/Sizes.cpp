@@ -6,7 +6,8 @@
 // smaller tensor. This file turns every size into an expression over the dimensions of the arguments. It turns every
 // requirement of an operation into an equation between two sizes, or into an expression that must not be negative. An
 // assertion on sizes (cf.assert) is such a requirement too, and is erased: it is proved, or becomes a condition of each
-// call.
+// call. Assertions that each element of an argument lies in [0, n], as torch-mlir writes them for indices, become
+// attn.bound.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,6 +71,7 @@ public:
       if (failed(restrict(op, simplified(expr))))
         return failure();
     rename();
+    setBounds();
     for (cf::AssertOp assertion : assertions)
       assertion.erase();
     return success(!hasFailed);
@@ -79,6 +81,13 @@ private:
   struct Equation {
     Operation *op;
     AffineExpr a, b;
+  };
+
+  /// What assertions say of the elements of an argument.
+  struct Bound {
+    cf::AssertOp assertion;
+    std::optional<int64_t> most;
+    bool isNotNegative = false;
   };
 
   /// The result `either` of `op` is a or b. Once they are known to be equal, a replaces it, and the op is null.
@@ -314,10 +323,67 @@ private:
         break;
       }
     }
+    if (!isOnSizes && compare && collectBound(assertion, compare))
+      return;
+    refuse(assertion, isOnSizes ? "another comparison" : "other elements");
+  }
+
+  void refuse(cf::AssertOp assertion, StringRef what) {
     if (!std::exchange(hasFailed, true))
-      assertion.emitError() << "expected an assertion that compares sizes of arguments, got one on "
-                            << (isOnSizes ? "another comparison" : "elements") << ", with the text '"
-                            << assertion.getMsg() << "'";
+      assertion.emitError() << "expected an assertion that compares sizes, or that bounds the elements of an "
+                               "argument to [0, n], got one on "
+                            << what << ", with the text '" << assertion.getMsg() << "'";
+  }
+
+  /// If `compare` compares each element of an argument with a constant, notes the bound.
+  bool collectBound(cf::AssertOp assertion, arith::CmpIOp compare) {
+    using Predicate = arith::CmpIPredicate;
+    auto op = dyn_cast<linalg::LinalgOp>(assertion->getParentOp());
+    Value element = compare.getLhs();
+    while (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(element.getDefiningOp()))
+      element = element.getDefiningOp()->getOperand(0);
+    auto inside = dyn_cast<BlockArgument>(element);
+    APInt number;
+    if (!op || !inside || inside.getOwner() != op.getBlock() ||
+        !matchPattern(compare.getRhs(), m_ConstantInt(&number)) || number.getSignificantBits() > 32)
+      return false;
+    OpOperand *operand = op.getOpOperandsMatchingBBargs()[inside.getArgNumber()];
+    Value tensor = operand->get();
+    while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(tensor.getDefiningOp()))
+      tensor = tensor.getDefiningOp()->getOperand(0);
+    auto argument = dyn_cast<BlockArgument>(tensor);
+    if (!op.getMatchingIndexingMap(operand).isProjectedPermutation() || !argument ||
+        argument.getOwner() != &function.front())
+      return false;
+    Bound &bound = bounds[argument.getArgNumber()];
+    bound.assertion = assertion;
+    int64_t value = number.getSExtValue();
+    switch (compare.getPredicate()) {
+    case Predicate::slt:
+      bound.most = std::min(bound.most.value_or(value - 1), value - 1);
+      return true;
+    case Predicate::sle:
+      bound.most = std::min(bound.most.value_or(value), value);
+      return true;
+    case Predicate::sge:
+    case Predicate::sgt:
+      bound.isNotNegative |= value + (compare.getPredicate() == Predicate::sgt) == 0;
+      return true;
+    default:
+      return false;
+    }
+  }
+
+  void setBounds() {
+    for (auto &[argument, bound] : bounds) {
+      if (!bound.isNotNegative || !bound.most || *bound.most < 0 ||
+          function.getArgAttr(argument, AttnDialect::kBoundAttr)) {
+        refuse(bound.assertion, "another range of elements");
+        continue;
+      }
+      function.setArgAttr(argument, AttnDialect::kBoundAttr,
+                          IntegerAttr::get(IntegerType::get(context, 64), *bound.most));
+    }
   }
 
   void collect(Operation *op) {
@@ -524,6 +590,7 @@ private:
   llvm::DenseMap<std::pair<Value, int64_t>, unsigned> unknownOf;
   SmallVector<Choice> choices;
   SmallVector<cf::AssertOp> assertions;
+  llvm::MapVector<unsigned, Bound> bounds;
   bool hasFailed = false;
   SmallVector<Equation> equations;
   SmallVector<std::pair<Operation *, AffineExpr>> nonNegative;

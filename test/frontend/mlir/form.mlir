@@ -97,3 +97,27 @@ func.func @assertions(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>) -> tensor<?x?xf3
   %r = linalg.add ins(%x, %y : tensor<?x?xf32>, tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
   return %r : tensor<?x?xf32>
 }
+
+// Assertions that each index lies in a table become the bound of the argument, which each call checks.
+// CHECK-LABEL: func.func @embedding
+// CHECK-SAME: %{{.*}}: tensor<3xi64> {attn.bound = 9 : i64
+// CHECK-NOT: cf.assert
+func.func @embedding(%ids: tensor<3xi64>, %table: tensor<10x4xf32>) -> tensor<3x4xf32> {
+  %0 = arith.constant 0 : i64
+  %10 = arith.constant 10 : i64
+  %e = tensor.empty() : tensor<3x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%ids : tensor<3xi64>) outs(%e : tensor<3x4xf32>) {
+  ^bb0(%id: i64, %o: f32):
+    %less = arith.cmpi slt, %id, %10 : i64
+    cf.assert %less, "index must be smaller than dim size"
+    %more = arith.cmpi sge, %id, %0 : i64
+    cf.assert %more, "index must be larger or equal to 0"
+    %i = arith.index_cast %id : i64 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %table[%i, %j] : tensor<10x4xf32>
+    linalg.yield %v : f32
+  } -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
