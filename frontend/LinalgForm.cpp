@@ -107,8 +107,13 @@ struct ResolveReshape : OpRewritePattern<tensor::ReshapeOp> {
   LogicalResult matchAndRewrite(tensor::ReshapeOp op, PatternRewriter &rewriter) const override {
     auto from = dyn_cast<RankedTensorType>(op.getSource().getType()),
          to = dyn_cast<RankedTensorType>(op.getResult().getType());
-    if (!from || !to || !from.hasStaticShape() || !to.hasStaticShape())
-      return rewriter.notifyMatchFailure(op, "expected static types");
+    if (!from || !to || !from.hasStaticShape() || !to.hasStaticShape() || from.getEncoding() ||
+        to.getEncoding())
+      return rewriter.notifyMatchFailure(op, "expected static types without an encoding");
+    if (to.getNumElements() == 0) {
+      rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, to.getShape(), to.getElementType());
+      return success();
+    }
     Value value = op.getSource();
     auto reshape = [&](RankedTensorType type) {
       auto given = cast<RankedTensorType>(value.getType());

@@ -121,3 +121,12 @@ func.func @embedding(%ids: tensor<3xi64>, %table: tensor<10x4xf32>) -> tensor<3x
   } -> tensor<3x4xf32>
   return %r : tensor<3x4xf32>
 }
+
+// A reshape without elements is an empty tensor.
+// CHECK-LABEL: func.func @no_elements
+// CHECK: tensor.empty() : tensor<5x0xf32>
+func.func @no_elements(%x: tensor<0x3xf32>) -> tensor<5x0xf32> {
+  %s = arith.constant dense<[5, 0]> : tensor<2xi64>
+  %0 = tensor.reshape %x(%s) : (tensor<0x3xf32>, tensor<2xi64>) -> tensor<5x0xf32>
+  return %0 : tensor<5x0xf32>
+}
