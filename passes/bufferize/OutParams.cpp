@@ -91,6 +91,8 @@ static tensor::EmptyOp rootOf(Value value) {
 static Value expandBuffer(OpBuilder &builder, tensor::CollapseShapeOp collapse, Value buffer) {
   RankedTensorType source = collapse.getSrcType();
   SmallVector<OpFoldResult> shape;
+  if (collapse.getReassociationIndices().empty()) // a scalar
+    shape.assign(source.getRank(), builder.getIndexAttr(1));
   for (auto [position, group] : llvm::enumerate(collapse.getReassociationIndices())) {
     int64_t numDynamic =
         llvm::count_if(group, [&](int64_t dim) { return source.isDynamicDim(dim); });

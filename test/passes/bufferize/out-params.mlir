@@ -160,3 +160,13 @@ func.func @in_out(%k: tensor<1x8xf32>, %cache: tensor<64x8xf32> {attn.in_out = 0
   %new = tensor.insert_slice %k into %cache[%p, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<64x8xf32>
   return %new, %new : tensor<64x8xf32>, tensor<64x8xf32>
 }
+
+// The buffer of a scalar that is a collapsed result is expanded.
+// CHECK-LABEL: @scalar(
+// CHECK: memref.expand_shape %{{.*}} [] output_shape [1, 1] : memref<f32> into memref<1x1xf32>
+func.func @scalar(%x: tensor<1x1xf32>) -> (tensor<f32> {attn.name = "out"}) {
+  %e = tensor.empty() : tensor<1x1xf32>
+  %y = linalg.exp ins(%x : tensor<1x1xf32>) outs(%e : tensor<1x1xf32>) -> tensor<1x1xf32>
+  %c = tensor.collapse_shape %y [] : tensor<1x1xf32> into tensor<f32>
+  return %c : tensor<f32>
+}
