@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Upstream's inliner copies the bodies of functions. Test: test/frontend/mlir/calls.mlir
+// Upstream's inliner replaces each call with the body of the function. Test: test/frontend/mlir/calls.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@ using namespace attn;
 static constexpr uint64_t kMostOps = 1'000'000;
 
 namespace {
-/// The numbers of ops that functions have after all calls were inlined. A function that calls another one twice doubles
-/// them, so a small file may have exponentially many.
+/// Counts the ops that functions have after their calls are inlined. A function may call another one twice, which calls a
+/// third one twice, and so on, so the count may be exponential in the size of the file.
 class OpCounts {
 public:
   explicit OpCounts(ModuleOp module) : module(module) {}

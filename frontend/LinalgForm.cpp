@@ -12,11 +12,12 @@
 //   %l = tensor.expand_shape %r [[0, 1]] : tensor<7xf32> into tensor<7x1xf32>
 //
 // A tensor.reshape between static types becomes a collapse and an expansion.
-// Test: test/frontend/linalg-form.mlir
+// Test: test/frontend/mlir/form.mlir
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/LinalgForm.h"
+#include "support/UnitDims.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -37,22 +38,6 @@ llvm::SmallBitVector findUnitDims(Value value, AffineMap map) {
     if (type && type.getDimSize(i) == 1 && expr == getAffineConstantExpr(0, map.getContext()))
       dims.set(i);
   return dims;
-}
-
-/// The groups of dimensions of a reshape that drops the dimensions `dropped`. Each group has one dimension that stays.
-SmallVector<ReassociationIndices> groupsWithout(const llvm::SmallBitVector &dropped) {
-  SmallVector<ReassociationIndices> groups;
-  ReassociationIndices group;
-  for (unsigned dim = 0; dim < dropped.size(); ++dim) {
-    group.push_back(dim);
-    if (dropped[dim])
-      continue;
-    groups.push_back(std::move(group));
-    group.clear();
-  }
-  if (!groups.empty())
-    llvm::append_range(groups.back(), group);
-  return groups;
 }
 
 /// Drops the dimensions of size 1 that an op writes at the constant index 0.

@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Upstream converts the ops. Test: test/frontend/tosa.mlir
+// Upstream converts the ops. Test: test/frontend/mlir/tosa.mlir
 //
 //===----------------------------------------------------------------------===//
 

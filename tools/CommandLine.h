@@ -25,7 +25,7 @@ llvm::cl::OptionCategory &attnCategory();
 
 /// Parses the command line. --help displays the options of `categories`, except those named in `rare`, which only
 /// --help-all displays. If the command line is wrong, prints one line and exits. `overview` is a sentence that starts
-/// with the name of the tool. From then on, the tool ends with an error if standard output cannot be written.
+/// with the name of the tool. If standard output cannot be written, the tool ends with an error.
 void parseCommandLine(int argc, char **argv, llvm::StringRef overview,
                       llvm::ArrayRef<const llvm::cl::OptionCategory *> categories = {&attnCategory()},
                       llvm::ArrayRef<llvm::StringRef> rare = {});

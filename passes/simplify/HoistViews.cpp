@@ -26,6 +26,7 @@
 #include "dialect/Attn.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "support/UnitDims.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -445,18 +446,7 @@ bool isCutIntoParts(Operation *op) {
 Value collapseDims(OpBuilder &builder, Location loc, Value value, const llvm::SmallBitVector &dropped) {
   if (dropped.none())
     return value;
-  SmallVector<ReassociationIndices> groups;
-  ReassociationIndices group;
-  for (unsigned dim = 0; dim < dropped.size(); ++dim) {
-    group.push_back(dim);
-    if (dropped[dim])
-      continue;
-    groups.push_back(std::move(group));
-    group.clear();
-  }
-  if (!groups.empty()) // the dimensions after the last one that is kept
-    llvm::append_range(groups.back(), group);
-  return tensor::CollapseShapeOp::create(builder, loc, value, groups);
+  return tensor::CollapseShapeOp::create(builder, loc, value, attn::groupsWithout(dropped));
 }
 
 /// A slice without the unit dimensions `dropped`. If several dimensions of a slice have size 1, as after tiling,

@@ -162,8 +162,8 @@ class Compiled(torch.nn.Module):
         if reason is None:
             try:
                 return self._call_kernel(*args, **kwargs)
-            except Error as refusal:  # before the kernel has written anything
-                if refusal.status not in ("OVERLAP", "STRIDE") or not self._writes:
+            except Error as failure:  # the call has written nothing
+                if failure.status not in ("OVERLAP", "STRIDE") or not self._writes:
                     raise
                 reason = "it writes to memory that is shared or not contiguous"
         if reason not in self._warned:

@@ -36,7 +36,7 @@ WORST = [
 ]
 CPU_LIMIT = 60  # seconds of CPU time for a program
 TIME_LIMIT = 300  # seconds for a program; less would be too little on a machine with other work
-PROGRAMS_OF_WORKER = 60  # a worker then makes room: libraries of kernels stay loaded
+PROGRAMS_OF_WORKER = 60  # a new process then takes over, because libraries of kernels stay loaded
 
 
 def set_up():

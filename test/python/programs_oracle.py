@@ -424,8 +424,8 @@ def check(text, name, backend="attn"):
     reports = list(attn.dynamo.reports)
     found, moved = differences(mine.records, eager.records, exact, coarse), ()
     if any(difference.what == "values" for difference in found):
-        # Eager's error may be small by accident, for example if a softmax of large scores is near a tie. What roundings
-        # of the random numbers change, roundings may change elsewhere too.
+        # Eager's error may be small by accident, for example if two large scores of a softmax are almost equal. So the
+        # program runs again with inputs that differ by a rounding; the change of its results is allowed as an error.
         moved = execute(text, name, "moved").records
         found = differences(mine.records, eager.records, exact, coarse, moved)
     if "as_module" in text and "MultiheadAttention" in text:

@@ -1,8 +1,8 @@
 """maps.py [--draws=N] [--seed=S] [--only=I] [--passes] [--keep=DIR]: compares random linalg modules with NumPy.
 
-A draw is a module as another producer might write it: ops whose maps have constants, sums of loops, repeated and missing
-loops; results in another order of dimensions, with dimensions of size 1 that are written at index 0, and results that
-nothing reads; products by name and by map; softmax and attention in several spellings. The module runs through all
+Each draw makes a module that another producer might write. Its ops have maps with constants, sums of loops, repeated
+and missing loops; results in another order of dimensions, results with dimensions of size 1 that are written at index 0,
+and results that nothing reads. It also has products by name and by map, and softmax and attention in several spellings. The module runs through all
 stages, and its results must be close to those of NumPy in float64. A file that is refused needs a message of one line;
 the reasons are counted. With --passes, each pass of attn also runs alone on the module, and must not crash.
 """
@@ -22,6 +22,7 @@ NEGATIVE = {"-inf": "0xFF800000", "lowest": "-3.40282347E+38"}
 class Module:
     def __init__(self, rng):
         self.rng, self.lines, self.arguments, self.values, self.count = rng, [], [], {}, 0
+        self.read = set()  # the values that some op reads
         for _ in range(rng.randint(1, 3)):
             self.argument([rng.choice([1, 2, 3, 4, 5]) for _ in range(rng.randint(1, 4))])
         for _ in range(rng.randint(2, 7)):
@@ -29,9 +30,6 @@ class Module:
                         self.attention])()
         names = list(self.values)
         self.results = [name for name in names if name not in self.read and name not in self.arguments] or names[-1:]
-
-    read = property(lambda self: self._read)
-    _read = frozenset()
 
     # Values.
 
@@ -45,7 +43,7 @@ class Module:
 
     def emit(self, name, text, *read):
         self.lines.append(f"  {name} = {text}")
-        self._read = self._read | set(read)
+        self.read.update(read)
 
     def argument(self, shape):
         data = np.random.default_rng(self.rng.randrange(1 << 30)).standard_normal(shape).astype(np.float32)
@@ -184,15 +182,13 @@ class Module:
         self.lines.append(f"  {name}z = arith.constant 0 : i64\n  {name}e = tensor.empty() : {places}\n"
                           f"  {name}f = linalg.fill ins({name}z : i64) outs({name}e : {places}) -> {places}")
         self.lines.append(
-            f"  {name}:2 = linalg.generic {{indexing_maps = [affine_map<({loops}) -> ({loops})>, {out}, {out}], iterator_types = [{kinds}]}} "
+            f"  {name}t:2 = linalg.generic {{indexing_maps = [affine_map<({loops}) -> ({loops})>, {out}, {out}], iterator_types = [{kinds}]}} "
             f"ins({x} : {self.type(array)}) outs({init}, {name}f : {self.type(array.max(-1))}, {places}) {{\n"
             f"  ^bb0(%a: f32, %m: f32, %p: i64):\n    %i = linalg.index {last} : index\n    %j = arith.index_cast %i : index to i64\n"
             "    %n = arith.maximumf %a, %m : f32\n    %c = arith.cmpf ogt, %a, %m : f32\n    %q = arith.select %c, %j, %p : i64\n"
             f"    linalg.yield %n, %q : f32, i64\n  }} -> ({self.type(array.max(-1))}, {places})")
-        self._read = self._read | {x}
-        # Later ops read the value by this name.
-        self.lines[-1] = self.lines[-1].replace(f"  {name}:2 =", f"  {name}t:2 =")
-        self.lines.append(f"  {name} = tensor.cast {name}t#0 : {self.type(array.max(-1))} to {self.type(array.max(-1))}")
+        # A cast to the same type gives the first result a name of its own.
+        self.emit(name, f"tensor.cast {name}t#0 : {self.type(array.max(-1))} to {self.type(array.max(-1))}", x)
 
     def view(self):
         x = self.pick(1)

@@ -1,10 +1,12 @@
-"""run_cases.py PREFIX...: runs the .pt2 file of each case in test/producers/cases with one of these prefixes, through a shared library of all levels.
+"""run_cases.py PREFIX...: runs the .pt2 files of the cases in test/producers/cases whose names have one of these
+prefixes.
 
-Each case runs at each ISA level that this CPU supports, with 1, 2 and 7 workers. Outputs must be within the case's
-tolerance of float64 outputs, with NaN and infinities in the same places, and must have the same bits for any number of
-workers. No workspace may grow with the square of a sequence length, unless probabilities are an output. The report must
-not list extra work, such as copies, unused results or recomputation. Models are exports of attention modules by torch
-2.15; the expected outputs come from running the module in float64.
+A case runs through a shared library of all levels, at each ISA level that this CPU supports, with 1, 2 and 7
+workers. Outputs must be within the case's tolerance of float64 outputs, with NaN and infinities in the same places,
+and must have the same bits for any number of workers. No workspace may grow with the square of a sequence length,
+unless probabilities are an output. The report must not list extra work, such as copies, unused results or
+recomputation. Models are exports of attention modules by torch 2.15; the expected outputs come from running the
+module in float64.
 """
 import json, pathlib, re, subprocess, sys, tempfile
 
