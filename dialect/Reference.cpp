@@ -8,6 +8,7 @@
 
 #include "dialect/Reference.h"
 #include "dialect/Scalars.h"
+#include "support/Loops.h"
 
 #include <cmath>
 
@@ -58,8 +59,8 @@ double attn::elementAt(const ReferenceTensor &tensor, AffineMap map, ArrayRef<in
   std::optional<unsigned> word = findWordOfKey(map);
   if (!word)
     return element;
-  auto key = cast<AffineDimExpr>(cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS());
-  return static_cast<int64_t>(element) >> (point[key.getPosition()] % kKeysPerWord) & 1;
+  std::optional<unsigned> key = findLoop(cast<AffineBinaryOpExpr>(map.getResult(*word)).getLHS());
+  return static_cast<int64_t>(element) >> (point[*key] % kKeysPerWord) & 1;
 }
 
 void attn::forEachIndex(ArrayRef<int64_t> shape,
@@ -79,8 +80,8 @@ SmallVector<int64_t> attn::loopSizes(ArrayRef<AffineMap> maps, ArrayRef<ArrayRef
   SmallVector<int64_t> sizes(maps.front().getNumDims());
   for (auto [map, shape] : llvm::zip_equal(maps, shapes))
     for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape))
-      if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        sizes[dim.getPosition()] = size;
+      if (std::optional<unsigned> loop = findLoop(expr))
+        sizes[*loop] = size;
   return sizes;
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Scalars.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -107,7 +108,7 @@ int64_t attn::evaluate(AffineExpr expr, ArrayRef<int64_t> dims, ArrayRef<int64_t
   case AffineExprKind::Constant:
     return cast<AffineConstantExpr>(expr).getValue();
   case AffineExprKind::DimId:
-    return dims[cast<AffineDimExpr>(expr).getPosition()];
+    return dims[*findLoop(expr)];
   case AffineExprKind::SymbolId:
     return symbols[cast<AffineSymbolExpr>(expr).getPosition()];
   case AffineExprKind::Add:

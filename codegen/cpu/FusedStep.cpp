@@ -10,6 +10,7 @@
 #include "codegen/cpu/Lanes.h"
 #include "codegen/cpu/RegisterBlockLowering.h"
 #include "codegen/cpu/TilePrefetch.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -150,8 +151,8 @@ static int64_t boundOfQueries(Value scores) {
 bool attn::areInRegisterBlocks(const Contraction &products) {
   linalg::LinalgOp op = products.op;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  return products.roles && products.roles->m && map.getDimPosition(0) == *products.roles->m &&
-         map.getDimPosition(1) == products.roles->n &&
+  return products.roles && products.roles->m && findLoop(map.getResult(0)) == products.roles->m &&
+         findLoop(map.getResult(1)) == products.roles->n &&
          !ShapedType::isDynamic(boundOfQueries(op.getDpsInits()[0]));
 }
 

@@ -31,6 +31,7 @@
 #include "codegen/cpu/StridedView.h"
 #include "codegen/cpu/Transpose.h"
 #include "dialect/Attn.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -392,19 +393,21 @@ static LogicalResult lowerTranspose(OpBuilder &builder, linalg::TransposeOp op, 
        outType = dyn_cast<MemRefType>(out.getType());
   if (!sourceType || !outType)
     return failure();
-  AffineMap sourceMap = AffineMap::getMultiDimIdentityMap(sourceType.getRank(), op.getContext());
-  AffineMap outMap = AffineMap::getPermutationMap(op.getPermutation(), op.getContext());
+  SmallVector<int64_t> ofSource = llvm::to_vector(llvm::seq(sourceType.getRank()));
+  ArrayRef<int64_t> ofOut = op.getPermutation();
+  AffineMap sourceMap = AffineMap::getPermutationMap(ofSource, op.getContext());
+  AffineMap outMap = AffineMap::getPermutationMap(ofOut, op.getContext());
   if (failed(getLoopStrides(sourceType, sourceMap)) || failed(getLoopStrides(outType, outMap)))
     return failure();
 
   // The innermost dimensions of input and output must differ. Otherwise the op only reorders whole rows.
-  auto innermost = [&](AffineMap map) -> std::optional<unsigned> {
-    for (AffineExpr expr : llvm::reverse(map.getResults()))
-      if (unsigned loop = cast<AffineDimExpr>(expr).getPosition(); sourceType.getDimSize(loop) != 1)
+  auto innermost = [&](ArrayRef<int64_t> loops) -> std::optional<unsigned> {
+    for (int64_t loop : llvm::reverse(loops))
+      if (sourceType.getDimSize(loop) != 1)
         return loop;
     return std::nullopt;
   };
-  std::optional<unsigned> column = innermost(sourceMap), row = innermost(outMap);
+  std::optional<unsigned> column = innermost(ofSource), row = innermost(ofOut);
   if (!column || row == column)
     return failure();
   SmallVector<unsigned> others;

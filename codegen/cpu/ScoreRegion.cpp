@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/ScoreRegion.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -114,7 +115,7 @@ Value ScoreRegion::createCapture(OpBuilder &builder, unsigned capture, Value oth
   }
   auto indicesAt = [&](Value lane) {
     return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
-      return cast<AffineDimExpr>(expr).getPosition() == laneDim ? lane : other;
+      return findLoop(expr) == laneDim ? lane : other;
     });
   };
   if (!map.isFunctionOfDim(laneDim))

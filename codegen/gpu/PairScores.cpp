@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/gpu/PairScores.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -49,7 +50,7 @@ Value PairScores::createCapture(ThreadBuilder &b, unsigned capture, Value row, V
     if (i == word)
       indices.push_back(b.divide(column, kKeysPerWord));
     else
-      indices.push_back(cast<AffineDimExpr>(expr).getPosition() == 0 ? column : row);
+      indices.push_back(findLoop(expr) == 0u ? column : row);
   }
   Value element = memref::LoadOp::create(b, captures[capture], indices);
   if (!word)

@@ -10,6 +10,7 @@
 
 #include "frontend/pt2/Ranges.h"
 #include "frontend/Intervals.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -323,8 +324,8 @@ ElementRange Analysis::operandOf(linalg::LinalgOp op, OpOperand &operand,
   SmallVector<ElementRange> positions;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     ElementRange position = wholeDim(operand.get(), dim);
-    if (auto loop = dyn_cast<AffineDimExpr>(expr))
-      position = loops[loop.getPosition()];
+    if (std::optional<unsigned> loop = attn::findLoop(expr))
+      position = loops[*loop];
     else if (auto constant = dyn_cast<AffineConstantExpr>(expr))
       position = ElementRange::single(constant.getValue());
     if (!isPermutation) // such as a diagonal, which does not read all elements
@@ -337,11 +338,12 @@ ElementRange Analysis::operandOf(linalg::LinalgOp op, OpOperand &operand,
 /// The elements of a result at `positions`, for an op that computes them in parallel or that adds up integers.
 ElementRange Analysis::loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> positions) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (op->getNumResults() != 1 || !map.isProjectedPermutation())
+  std::optional<SmallVector<unsigned>> ofResult = attn::findLoops(map);
+  if (op->getNumResults() != 1 || !ofResult)
     return {};
   SmallVector<ElementRange> loops(op.getNumLoops());
-  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
-    loops[cast<AffineDimExpr>(expr).getPosition()] = positions[dim];
+  for (auto [loop, position] : llvm::zip_equal(*ofResult, positions))
+    loops[loop] = position;
   if (op.getNumReductionLoops() != 0)
     return sumOf(op, loops);
   return scalarOf(op.getBlock()->getTerminator()->getOperand(0), loops);

@@ -24,6 +24,7 @@
 #include "dialect/Symbols.h"
 #include "passes/Passes.h"
 #include "passes/bufferize/Polynomial.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -202,16 +203,20 @@ static bool isNonNegative(Value value) {
          llvm::all_of(op->getOperands(), isNonNegative);
 }
 
+/// The operand of `map` that `leaf`, a dimension or a symbol, names.
+static unsigned operandOf(AffineExpr leaf, AffineMap map) {
+  if (std::optional<unsigned> dim = findLoop(leaf))
+    return *dim;
+  return map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
+}
+
 /// An upper bound of the result of nonlinear arithmetic, from bounds of its operands.
 static std::optional<Polynomial> boundOfNonlinear(Value value, Symbols &symbols) {
   Operation *op = value.getDefiningOp();
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
     AffineMap map = apply.getAffineMap();
     return toPolynomial(map.getResult(0), symbols, [&](AffineExpr leaf) {
-      unsigned position = isa<AffineDimExpr>(leaf)
-                              ? cast<AffineDimExpr>(leaf).getPosition()
-                              : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
-      Value operand = apply.getMapOperands()[position];
+      Value operand = apply.getMapOperands()[operandOf(leaf, map)];
       return isNonNegative(operand) ? boundOf(operand, symbols) : std::nullopt;
     });
   }
@@ -247,10 +252,7 @@ static std::optional<Polynomial> boundOf(Value size, Symbols &symbols) {
                                   /*closedUB=*/true)))
     return std::nullopt;
   return toPolynomial(map.getResult(0), symbols, [&](AffineExpr leaf) -> std::optional<Polynomial> {
-    unsigned position = isa<AffineDimExpr>(leaf)
-                            ? cast<AffineDimExpr>(leaf).getPosition()
-                            : map.getNumDims() + cast<AffineSymbolExpr>(leaf).getPosition();
-    auto [value, dim] = operands[position];
+    auto [value, dim] = operands[operandOf(leaf, map)];
     if (!dim)
       return boundOfNonlinear(value, symbols);
     std::optional<unsigned> symbol = symbols.symbolOf(value, *dim);

@@ -25,6 +25,7 @@
 #include "passes/Passes.h"
 #include "passes/Product.h"
 #include "passes/plan/Planner.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -76,11 +77,11 @@ static std::optional<Projection> matchProjection(Value value) {
             out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
-  if (reductions.size() != 1 || !left.isProjectedPermutation() || !right.isProjectedPermutation())
+  std::optional<SmallVector<unsigned>> ofResult = findLoops(out);
+  if (reductions.size() != 1 || !ofResult)
     return std::nullopt;
   Projection projection = {op, {}, {}, reductions.front(), 0};
-  for (unsigned dim : llvm::seq(out.getNumResults())) {
-    unsigned loop = out.getDimPosition(dim);
+  for (unsigned loop : *ofResult) {
     if (left.isFunctionOfDim(loop) == right.isFunctionOfDim(loop))
       return std::nullopt;
     (left.isFunctionOfDim(loop) ? projection.rows : projection.columns).push_back(loop);

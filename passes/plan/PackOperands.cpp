@@ -34,6 +34,7 @@
 #include "passes/Product.h"
 #include "passes/plan/Planner.h"
 #include "passes/plan/Weights.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -54,8 +55,9 @@ namespace {
 struct Contraction {
   linalg::LinalgOp op;
   OpOperand *lhs, *rhs;
-  unsigned n; // loop of the output's innermost dimension
-  unsigned k; // the reduction loop
+  SmallVector<unsigned> lhsLoops, rhsLoops, outLoops; // in the order of the dimensions
+  unsigned n;                                         // loop of the output's innermost dimension
+  unsigned k;                                         // the reduction loop
 };
 
 } // namespace
@@ -63,10 +65,11 @@ struct Contraction {
 static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
   if (!isProduct(op) || !op.hasPureTensorSemantics())
     return std::nullopt;
-  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (out.getNumResults() == 0)
+  auto loopsOf = [&](OpOperand *operand) { return findLoops(op.getMatchingIndexingMap(operand)); };
+  std::optional<SmallVector<unsigned>> out = loopsOf(op.getDpsInitOperand(0));
+  if (!out || out->empty())
     return std::nullopt;
-  unsigned n = cast<AffineDimExpr>(out.getResults().back()).getPosition();
+  unsigned n = out->back();
   OpOperand *a = op.getDpsInputOperand(0), *b = op.getDpsInputOperand(1);
   bool inA = op.getMatchingIndexingMap(a).isFunctionOfDim(n),
        inB = op.getMatchingIndexingMap(b).isFunctionOfDim(n);
@@ -78,15 +81,15 @@ static std::optional<Contraction> matchContraction(linalg::LinalgOp op) {
   op.getReductionDims(reductions);
   if (reductions.size() != 1)
     return std::nullopt;
-  return Contraction{op, a, b, n, reductions.front()};
+  return Contraction{op, a, b, *loopsOf(a), *loopsOf(b), *out, n, reductions.front()};
 }
 
-/// `value`, whose dimensions are the loops of `map`, transposed to the order `loops`.
-static Value transposed(OpBuilder &builder, Location loc, Value value, AffineMap map,
+/// `value`, whose dimensions are the loops `order`, transposed to the order `loops`.
+static Value transposed(OpBuilder &builder, Location loc, Value value, ArrayRef<unsigned> order,
                         ArrayRef<unsigned> loops) {
   SmallVector<int64_t> permutation;
   for (unsigned loop : loops)
-    permutation.push_back(*map.getResultPosition(getAffineDimExpr(loop, map.getContext())));
+    permutation.push_back(std::distance(order.begin(), llvm::find(order, loop)));
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return value;
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, value);
@@ -129,11 +132,6 @@ static AffineMap mapTo(MLIRContext *context, unsigned numLoops, ArrayRef<unsigne
   return AffineMap::getMultiDimMapWithTargets(numLoops, loops, context);
 }
 
-static SmallVector<unsigned> loopsOf(AffineMap map) {
-  return llvm::map_to_vector(
-      map.getResults(), [](AffineExpr expr) { return cast<AffineDimExpr>(expr).getPosition(); });
-}
-
 /// Whether `op` is the view that splits an operand of a product into groups. This view does not move past the ops
 /// before it.
 static bool isInGroups(Operation *op) {
@@ -146,19 +144,17 @@ static bool isInGroups(Operation *op) {
 
 /// Rewrites the contraction to read rhs as (batch..., k, n), or as panels (batch..., panel, k, column).
 static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterface planner) {
-  auto [op, lhs, rhs, n, k] = contraction;
+  auto [op, lhs, rhs, leftLoops, rhsLoops, outLoops, n, k] = contraction;
   MLIRContext *context = op.getContext();
   Location loc = op.getLoc();
   OpOperand *init = op.getDpsInitOperand(0);
-  AffineMap lhsMap = op.getMatchingIndexingMap(lhs), rhsMap = op.getMatchingIndexingMap(rhs),
-            outMap = op.getMatchingIndexingMap(init);
   SmallVector<unsigned> batch;
-  for (unsigned loop : loopsOf(rhsMap))
+  for (unsigned loop : rhsLoops)
     if (loop != n && loop != k)
       batch.push_back(loop);
 
   bool isWeight = dependsOnWeightsOnly(rhs->get());
-  bool rowsAreRight = loopsOf(rhsMap).back() == n;
+  bool rowsAreRight = rhsLoops.back() == n;
   auto outType = cast<RankedTensorType>(init->get().getType());
   int64_t columns = outType.getShape().back();
   if (columns == 0)
@@ -176,7 +172,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   bool needsPanels = !rowsAreRight || width != columns || group != 1;
   // If the rows of a batch item, such as those of one head in a weight (k, head, n), are not adjacent in memory, the
   // weight is transposed so that they are.
-  if (!needsPanels && (!isWeight || loopsOf(rhsMap) == rowLoops))
+  if (!needsPanels && (!isWeight || rhsLoops == rowLoops))
     return;
 
   rewriter.setInsertionPoint(op);
@@ -189,7 +185,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
     columnLoops.append({n, k});
     // attn.pack also rounds to the narrower type. A separate op would need an intermediate tensor, and the function
     // that packs weights has no workspace.
-    Value source = transposed(rewriter, loc, beforeRounding(rhs->get()), rhsMap,
+    Value source = transposed(rewriter, loc, beforeRounding(rhs->get()), rhsLoops,
                               rowsAreRight ? rowLoops : columnLoops);
     SmallVector<int64_t> shape(cast<ShapedType>(source.getType()).getShape());
     int64_t depth = shape.end()[rowsAreRight ? -2 : -1];
@@ -227,11 +223,10 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
       packedLoops.push_back(numLoops++);
   } else {
     packedLoops = rowLoops;
-    packed = transposed(rewriter, loc, rhs->get(), rhsMap, packedLoops);
+    packed = transposed(rewriter, loc, rhs->get(), rhsLoops, packedLoops);
   }
 
   Value out = init->get();
-  SmallVector<unsigned> outLoops = loopsOf(outMap);
   SmallVector<ReassociationIndices> split;
   if (column != n) {
     outLoops.push_back(column);
@@ -248,7 +243,6 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
         rewriter, loc, RankedTensorType::get(shape, outType.getElementType()), out, split, sizes);
   }
   Value left = lhs->get();
-  SmallVector<unsigned> leftLoops = loopsOf(lhsMap);
   if (group > 1) {
     left = withGroups(rewriter, loc, left,
                       std::distance(leftLoops.begin(), llvm::find(leftLoops, k)), group);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/raise/Element.h"
+#include "support/Loops.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -121,18 +122,19 @@ std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
   AffineMap inputMap = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
             outMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   auto dim = inputMap.getResultPosition(getAffineDimExpr(reductions[0], op.getContext()));
-  if (!dim || !inputMap.isPermutation() || !outMap.isProjectedPermutation() ||
+  std::optional<SmallVector<unsigned>> ofInput = findLoops(inputMap), ofResult = findLoops(outMap);
+  if (!dim || !inputMap.isPermutation() || !ofInput || !ofResult ||
       inputMap.getNumResults() != access.map.getNumDims())
     return std::nullopt;
   // The loop coordinates at which `element` is read; the reduction loop has the reduced coordinate.
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(*dim, op.getContext()));
-  for (auto [position, expr] : llvm::enumerate(outMap.getResults()))
-    loops[cast<AffineDimExpr>(expr).getPosition()] = access.map.getResult(position);
+  for (auto [loop, coordinate] : llvm::zip_equal(*ofResult, access.map.getResults()))
+    loops[loop] = coordinate;
   auto type = cast<RankedTensorType>(op.getDpsInputs()[0].getType());
-  for (auto [position, expr] : llvm::enumerate(inputMap.getResults())) {
-    AffineExpr coordinate = loops[cast<AffineDimExpr>(expr).getPosition()];
+  for (auto [position, loop] : llvm::enumerate(*ofInput)) {
+    AffineExpr coordinate = loops[loop];
     bool isSame = coordinate == getAffineDimExpr(position, op.getContext());
-    if (!isSame && (isa<AffineDimExpr>(coordinate) || type.getDimSize(position) != 1))
+    if (!isSame && (findLoop(coordinate) || type.getDimSize(position) != 1))
       return std::nullopt;
   }
   return RowReduction{op.getDpsInputs()[0], *dim, combiners.front()};

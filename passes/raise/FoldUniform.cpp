@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -133,13 +134,14 @@ Attribute Evaluator::compute(Operation *op, ArrayRef<int64_t> index) {
 /// The element that `op` computes at `index`. If `op` is a reduction, the elements of an operand are known only if they
 /// are all equal.
 Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
-  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 || !out.isProjectedPermutation())
+  std::optional<SmallVector<unsigned>> loops =
+      attn::findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+  if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 || !loops)
     return {};
   bool isReduction = op.getNumReductionLoops() > 0;
   SmallVector<int64_t> point(op.getNumLoops(), 0);
-  for (auto [expr, i] : llvm::zip_equal(out.getResults(), index))
-    point[cast<AffineDimExpr>(expr).getPosition()] = i;
+  for (auto [loop, i] : llvm::zip_equal(*loops, index))
+    point[loop] = i;
 
   Block *body = op.getBlock();
   BlockArgument init = body->getArguments().back();

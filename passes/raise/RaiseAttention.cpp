@@ -35,6 +35,7 @@
 #include "passes/raise/Element.h"
 #include "passes/raise/HiddenPairs.h"
 #include "passes/raise/Rounding.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -83,6 +84,11 @@ static bool isPlainContraction(linalg::LinalgOp op) {
   return isAttentionElement(types.a) && isAttentionElement(types.b) && types.sum.isF32();
 }
 
+/// The loops that the result of a contraction names.
+static SmallVector<unsigned> getResultLoops(linalg::LinalgOp contraction) {
+  return *findLoops(contraction.getMatchingIndexingMap(contraction.getDpsInitOperand(0)));
+}
+
 /// A float type that attention cannot have and that `op` reads or writes, if there is one.
 static Type findOtherFloat(Operation *op) {
   SmallVector<Type> types(op->getOperandTypes());
@@ -111,9 +117,8 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
       !llvm::all_of(llvm::seq(d), isNamed))
     return std::nullopt;
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(d, op.getContext()));
-  AffineMap outMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  for (auto [position, expr] : llvm::enumerate(outMap.getResults()))
-    loops[cast<AffineDimExpr>(expr).getPosition()] = map.getResult(position);
+  for (auto [loop, coordinate] : llvm::zip_equal(getResultLoops(op), map.getResults()))
+    loops[loop] = coordinate;
   auto access = [&](unsigned i) {
     OpOperand &operand = op->getOpOperand(i);
     AffineMap read = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(loops, {}, d + 1, 0);
@@ -214,7 +219,7 @@ private:
   /// position of this constant among the operands of the select.
   std::optional<unsigned> finiteFill;
   linalg::LinalgOp valueProduct;
-  AffineMap probabilitiesMap; // where the loops of valueProduct read the probabilities
+  SmallVector<unsigned> probabilitiesLoops; // of valueProduct, for each dimension of the probabilities
   /// Transposed copies of the probabilities, and the ops other than valueProduct that read the probabilities or such a
   /// copy.
   SmallVector<Operation *> transposes, otherUsers;
@@ -358,14 +363,14 @@ LogicalResult Raiser::findValueProduct() {
   // The probabilities and their transposed copies; each map takes coordinates of the copy to those of the
   // probabilities.
   SmallVector<Access> forms = {{probabilities, AffineMap::getMultiDimIdentityMap(rank, context)}};
-  SmallVector<AffineMap> mapsOfProducts;
+  SmallVector<SmallVector<unsigned>> loopsOfProducts;
   for (unsigned i = 0; i < forms.size(); ++i)
     for (OpOperand &use : forms[i].tensor.getUses()) {
       auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
       AffineMap map = op ? forms[i].map.compose(op.getMatchingIndexingMap(&use)) : AffineMap();
       if (isPlainContraction(op)) {
         products.push_back(&use);
-        mapsOfProducts.push_back(map);
+        loopsOfProducts.push_back(*findLoops(map));
       } else if (op && op.isDpsInput(&use) && isCopy(op) && isScalarFunction(op) &&
                  map.isPermutation()) {
         auto result = cast<OpResult>(op->getResult(0));
@@ -391,7 +396,7 @@ LogicalResult Raiser::findValueProduct() {
   if (products.size() > 1)
     return leftUnfused() << "one product of the probabilities with values, got " << products.size();
   OpOperand *probabilitiesOperand = products.front();
-  probabilitiesMap = mapsOfProducts.front();
+  probabilitiesLoops = loopsOfProducts.front();
   valueProduct = cast<linalg::LinalgOp>(probabilitiesOperand->getOwner());
   for (OpOperand *other : others)
     otherUsers.push_back(other->getOwner());
@@ -400,12 +405,13 @@ LogicalResult Raiser::findValueProduct() {
 
   SmallVector<unsigned> sums;
   valueProduct.getReductionDims(sums);
-  if (probabilitiesMap.getDimPosition(keyDim) != sums.front()) {
+  if (probabilitiesLoops[keyDim] != sums.front()) {
     InFlightDiagnostic remark = leftUnfused()
                                 << "the values to be summed over dimension " << keyDim
                                 << " of the probabilities, where the softmax is, got ";
-    if (auto position = probabilitiesMap.getResultPosition(getAffineDimExpr(sums.front(), context)))
-      return remark << "dimension " << *position;
+    if (auto found = llvm::find(probabilitiesLoops, sums.front());
+        found != probabilitiesLoops.end())
+      return remark << "dimension " << std::distance(probabilitiesLoops.begin(), found);
     return remark << "another";
   }
   OpOperand &operand = valueProduct->getOpOperand(1 - probabilitiesOperand->getOperandNumber());
@@ -580,11 +586,10 @@ LogicalResult Raiser::checkScores() {
 
 /// Chooses which dimensions are q, k and e; the rest are batch dimensions, in the order of the output.
 LogicalResult Raiser::chooseDims() {
-  AffineMap outMap = valueProduct.getMatchingIndexingMap(valueProduct.getDpsInitOperand(0));
   auto isQuery = [&](unsigned dim) {
     if (product)
       return product->query.names(dim) && !product->key.names(dim);
-    return dim != keyDim && !value.names(probabilitiesMap.getDimPosition(dim));
+    return dim != keyDim && !value.names(probabilitiesLoops[dim]);
   };
   // If several dimensions are dimensions of the query, the innermost is q and the others are query groups.
   auto dims = llvm::reverse(llvm::seq(rank));
@@ -592,15 +597,14 @@ LogicalResult Raiser::chooseDims() {
   if (found == dims.end())
     return leftUnfused() << "a dimension of the query that the " << (product ? "key" : "values")
                          << " lack, got none";
-  unsigned q = probabilitiesMap.getDimPosition(*found), k = probabilitiesMap.getDimPosition(keyDim);
+  unsigned q = probabilitiesLoops[*found], k = probabilitiesLoops[keyDim];
   if (value.names(q))
     return leftUnfused() << "values shared by all queries, got values that vary with dimension "
                          << *found << " of the probabilities";
 
   SmallVector<unsigned> ofValueOnly, batch;
-  for (AffineExpr expr : outMap.getResults()) {
-    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
-    if (!probabilitiesMap.isFunctionOfDim(loop))
+  for (unsigned loop : getResultLoops(valueProduct)) {
+    if (!llvm::is_contained(probabilitiesLoops, loop))
       ofValueOnly.push_back(loop);
     if (loop != q)
       batch.push_back(loop);
@@ -623,8 +627,8 @@ LogicalResult Raiser::chooseDims() {
   ofLoops[q] = numDims - 4;
   ofLoops[k] = numDims - 3;
   ofLoops[e] = numDims - 1;
-  for (unsigned dim = 0; dim < rank; ++dim)
-    ofScores.push_back(ofLoops[probabilitiesMap.getDimPosition(dim)]);
+  for (unsigned loop : probabilitiesLoops)
+    ofScores.push_back(ofLoops[loop]);
   ofScores.push_back(numDims - 2);
   return success();
 }

@@ -24,6 +24,7 @@
 #include "passes/Passes.h"
 #include "passes/Product.h"
 #include "passes/schedule/TileAndFuse.h"
+#include "support/Loops.h"
 
 using namespace mlir;
 
@@ -131,14 +132,14 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
   int64_t rows = task ? task.getRows() : kRowsPerTask;
   // The loops are in the order of the output. Its last dimension is left to vectors unless the plan divides it.
-  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (out.getNumResults() == 0)
+  std::optional<SmallVector<unsigned>> out =
+      findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+  if (!out || out->empty())
     return sizes;
-  unsigned last = cast<AffineDimExpr>(out.getResults().back()).getPosition();
+  unsigned last = out->pop_back_val();
   if (task && task.getColumns() && reads(1, last) && !reads(0, last))
     sizes[last] = task.getColumns();
-  for (AffineExpr expr : llvm::reverse(out.getResults().drop_back())) {
-    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+  for (unsigned loop : llvm::reverse(*out)) {
     bool isRows = !foundRows && reads(0, loop) && !reads(1, loop);
     sizes[loop] = isRows ? rows : 1;
     foundRows |= isRows;
@@ -159,16 +160,16 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
     if (auto [product, map] = findProduct(linalgOp); product) {
       SmallVector<int64_t> tile = productSizes(product);
       AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
-      for (auto [dim, loop] : llvm::zip_equal(out.getResults(), map.getResults()))
-        sizes[cast<AffineDimExpr>(loop).getPosition()] =
-            tile[cast<AffineDimExpr>(dim).getPosition()];
+      for (auto [expr, ofProduct] : llvm::zip_equal(map.getResults(), out.getResults()))
+        if (std::optional<unsigned> loop = findLoop(expr), dim = findLoop(ofProduct); loop && dim)
+          sizes[*loop] = tile[*dim];
       return sizes;
     }
   }
   if (AffineMap rows = findRows(linalgOp)) {
-    for (AffineExpr loop : rows.getResults())
-      sizes[cast<AffineDimExpr>(loop).getPosition()] =
-          loop == rows.getResults().back() ? kSummedRowsPerTask : 1;
+    for (AffineExpr expr : rows.getResults())
+      if (std::optional<unsigned> loop = findLoop(expr))
+        sizes[*loop] = expr == rows.getResults().back() ? kSummedRowsPerTask : 1;
     return sizes;
   }
   // The innermost loop of the output, or of rows that are reduced, is left to vectors. The next outer loop runs over

@@ -21,6 +21,7 @@
 #include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -96,17 +97,13 @@ private:
 
     auto [bias, map] = lookThroughBroadcast({addend->get(), op.getMatchingIndexingMap(addend)});
     auto biasType = dyn_cast<RankedTensorType>(bias.getType());
-    if (!biasType || !map.isProjectedPermutation() || map.getNumResults() == map.getNumDims())
+    std::optional<SmallVector<unsigned>> kept = findLoops(map);
+    if (!biasType || !kept || !llvm::is_sorted(*kept) || map.getNumResults() == map.getNumDims())
       return failure();
-    SmallVector<unsigned> kept;
     SmallVector<int64_t> broadcast;
-    for (AffineExpr expr : map.getResults())
-      kept.push_back(cast<AffineDimExpr>(expr).getPosition());
     for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
-      if (!llvm::is_contained(kept, dim))
+      if (!llvm::is_contained(*kept, dim))
         broadcast.push_back(dim);
-    if (!llvm::is_sorted(kept))
-      return failure();
 
     Location loc = op.getLoc();
     if (biasType.getElementType() != add.getType()) {

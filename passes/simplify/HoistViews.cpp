@@ -26,6 +26,7 @@
 #include "dialect/Attn.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "support/Loops.h"
 #include "support/UnitDims.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -70,9 +71,9 @@ bool hasPlainLoops(linalg::LinalgOp op) {
 /// the only one that does, and must not be in a loop that `op` is not in, unless the op is a fill. Otherwise null.
 linalg::LinalgOp getProducer(Value source, Operation *user) {
   auto op = source.getDefiningOp<linalg::LinalgOp>();
-  bool isReplaceable = op && hasPlainLoops(op) &&
-                       (isa<linalg::FillOp>(op) ||
-                        (source.hasOneUse() && op->getBlock() == user->getBlock()));
+  bool isReplaceable =
+      op && hasPlainLoops(op) &&
+      (isa<linalg::FillOp>(op) || (source.hasOneUse() && op->getBlock() == user->getBlock()));
   return isReplaceable ? op : linalg::LinalgOp();
 }
 
@@ -95,19 +96,15 @@ OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t di
                                          known ? known : attn::dimOf(builder, loc, operand, dim));
 }
 
-/// The loop that dimension `dim` of the result of `op` runs over.
-unsigned getLoop(linalg::LinalgOp op, unsigned dim) {
-  return op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(dim);
+/// The loop that each dimension of the result of `op`, which has plain loops, runs over.
+SmallVector<unsigned> getResultLoops(linalg::LinalgOp op) {
+  return *attn::findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
 }
 
 /// The loops that the operand read through `map` runs over; none for a dimension read at a
 /// constant.
 SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
-  return llvm::map_to_vector(map.getResults(), [](AffineExpr expr) -> std::optional<unsigned> {
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      return dim.getPosition();
-    return std::nullopt;
-  });
+  return llvm::map_to_vector(map.getResults(), attn::findLoop);
 }
 
 //===----------------------------------------------------------------------===//
@@ -117,7 +114,8 @@ SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
 /// Returns `input` as an op reads it through `map`: `input` itself, or a transpose or a broadcast of `input`; null for
 /// any other map.
 Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, AffineMap map) {
-  if (!map.isProjectedPermutation())
+  std::optional<SmallVector<unsigned>> loops = attn::findLoops(map);
+  if (!loops)
     return Value();
   SmallVector<int64_t> missing;
   for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
@@ -126,13 +124,12 @@ Value createCopy(OpBuilder &builder, Location loc, Value input, Value init, Affi
   if (missing.empty()) {
     if (map.isIdentity())
       return input;
-    SmallVector<int64_t> permutation;
-    for (AffineExpr expr : inversePermutation(map).getResults())
-      permutation.push_back(cast<AffineDimExpr>(expr).getPosition());
+    SmallVector<int64_t> permutation(loops->size());
+    for (auto [dim, loop] : llvm::enumerate(*loops))
+      permutation[loop] = dim;
     return linalg::TransposeOp::create(builder, loc, input, init, permutation)->getResult(0);
   }
-  auto loops = getLoops(map);
-  return llvm::is_sorted(loops)
+  return llvm::is_sorted(*loops)
              ? linalg::BroadcastOp::create(builder, loc, input, init, missing)->getResult(0)
              : Value();
 }
@@ -149,11 +146,11 @@ Value rebuild(OpBuilder &builder, linalg::LinalgOp op, ValueRange operands,
   SmallVector<AffineExpr> order(maps.back().getResults());
   for (AffineMap map : maps)
     for (AffineExpr expr : map.getResults())
-      if (isa<AffineDimExpr>(expr) && !llvm::is_contained(order, expr))
+      if (attn::findLoop(expr) && !llvm::is_contained(order, expr))
         order.push_back(expr);
   SmallVector<AffineExpr> renamed(maps.back().getNumDims(), builder.getAffineConstantExpr(0));
   for (auto [i, expr] : llvm::enumerate(order))
-    renamed[cast<AffineDimExpr>(expr).getPosition()] = builder.getAffineDimExpr(i);
+    renamed[*attn::findLoop(expr)] = builder.getAffineDimExpr(i);
   SmallVector<AffineMap> ordered;
   for (AffineMap map : maps)
     ordered.push_back(map.replaceDimsAndSymbols(renamed, {}, order.size(), 0));
@@ -224,12 +221,11 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
 /// over the producer. Returns the map through which the transposed operand is read, in the order of the loops.
 FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &operand, AffineMap map) {
   linalg::LinalgOp producer = getProducer(operand.get(), operand.getOwner());
-  if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) ||
-      !map.isProjectedPermutation())
+  std::optional<SmallVector<unsigned>> loops = attn::findLoops(map);
+  if (!producer || attn::isCopy(producer) || isa<linalg::FillOp>(producer) || !loops)
     return failure();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
-  llvm::sort(permutation,
-             [&](int64_t a, int64_t b) { return map.getDimPosition(a) < map.getDimPosition(b); });
+  llvm::sort(permutation, [&](int64_t a, int64_t b) { return (*loops)[a] < (*loops)[b]; });
   if (llvm::is_sorted(permutation))
     return failure();
   Location loc = operand.getOwner()->getLoc();
@@ -300,9 +296,9 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
     // The sizes that each loop is split into; empty for reductions, which the view does not have.
     SmallVector<SmallVector<OpFoldResult>> parts(op.getNumLoops());
     SmallVector<OpFoldResult> shape = view.getMixedOutputShape();
-    for (auto [dim, group] : llvm::enumerate(view.getReassociationIndices()))
+    for (auto [loop, group] : llvm::zip_equal(getResultLoops(op), view.getReassociationIndices()))
       for (int64_t i : group)
-        parts[getLoop(op, dim)].push_back(shape[i]);
+        parts[loop].push_back(shape[i]);
 
     SmallVector<SmallVector<AffineExpr>> split(op.getNumLoops());
     unsigned numLoops = 0;
@@ -361,11 +357,12 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
           view, "expected a structured op without another use under the view");
 
     // The first loop of each merged group absorbs the others; `merged` has the group at the first loop.
+    SmallVector<unsigned> ofResult = getResultLoops(op);
     SmallVector<SmallVector<unsigned>> merged(op.getNumLoops());
     for (ReassociationIndices group : view.getReassociationIndices())
       if (group.size() > 1)
         for (int64_t dim : group)
-          merged[getLoop(op, group[0])].push_back(getLoop(op, dim));
+          merged[ofResult[group[0]]].push_back(ofResult[dim]);
     llvm::SmallDenseSet<unsigned> absorbed;
     for (ArrayRef<unsigned> group : merged)
       for (unsigned loop : group.empty() ? group : group.drop_front())
@@ -443,7 +440,8 @@ bool isCutIntoParts(Operation *op) {
 }
 
 /// `value` without the unit dimensions `dropped`.
-Value collapseDims(OpBuilder &builder, Location loc, Value value, const llvm::SmallBitVector &dropped) {
+Value collapseDims(OpBuilder &builder, Location loc, Value value,
+                   const llvm::SmallBitVector &dropped) {
   if (dropped.none())
     return value;
   return tensor::CollapseShapeOp::create(builder, loc, value, attn::groupsWithout(dropped));
@@ -461,8 +459,7 @@ Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFol
   for (OpFoldResult size : sizes.drop_front(numLeading))
     shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
   auto type = RankedTensorType::get(shape, getElementTypeOrSelf(source.getType()));
-  Value slice =
-      tensor::ExtractSliceOp::create(builder, loc, type, source, offsets, sizes, strides);
+  Value slice = tensor::ExtractSliceOp::create(builder, loc, type, source, offsets, sizes, strides);
   llvm::SmallBitVector rest(shape.size());
   for (size_t dim = 0; dim < shape.size(); ++dim)
     rest[dim] = dropped[numLeading + dim];
@@ -473,6 +470,7 @@ Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFol
 Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
                MutableArrayRef<Cut> cutsOfResult) {
   SmallVector<std::optional<Cut>> cuts(op.getNumLoops());
+  SmallVector<unsigned> ofResult = getResultLoops(op);
   for (auto [dim, cut] : llvm::enumerate(cutsOfResult)) {
     if (!cut.isDropped && isZeroInteger(cut.offset) && isOneInteger(cut.stride)) {
       FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(
@@ -480,7 +478,7 @@ Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
           ValueBoundsConstraintSet::Variable(cut.size));
       cut.isWhole = succeeded(isEqual) && *isEqual;
     }
-    cuts[getLoop(op, dim)] = cut;
+    cuts[ofResult[dim]] = cut;
   }
 
   SmallVector<Value> operands;

@@ -1,0 +1,33 @@
+//===- Loops.h - the loops that indexing maps name ---------------*- C++ -*-===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SUPPORT_LOOPS_H
+#define ATTN_SUPPORT_LOOPS_H
+
+#include "mlir/IR/AffineMap.h"
+
+namespace attn {
+
+/// Returns the loop that `expr`, a result of an indexing map, names; none if `expr` is a constant or is computed, such
+/// as i + j. An indexing map that someone else has written may have any of these, so there is no cast to a loop:
+/// without assertions, a wrong one would read other memory.
+inline std::optional<unsigned> findLoop(mlir::AffineExpr expr) {
+  if (auto loop = llvm::dyn_cast<mlir::AffineDimExpr>(expr))
+    return loop.getPosition();
+  return std::nullopt;
+}
+
+/// Returns the loop that each result of `map` names; none unless each is a loop of its own.
+inline std::optional<llvm::SmallVector<unsigned>> findLoops(mlir::AffineMap map) {
+  if (!map.isProjectedPermutation())
+    return std::nullopt;
+  return llvm::map_to_vector(map.getResults(),
+                             [](mlir::AffineExpr expr) { return *findLoop(expr); });
+}
+
+} // namespace attn
+
+#endif // ATTN_SUPPORT_LOOPS_H
