@@ -136,7 +136,7 @@ LogicalResult Compilation::verifyResumable(ModuleOp module) {
 
 llvm::Error Compilation::load() {
   if (options.from.empty() || options.from == "import") {
-    llvm::Expected<Model> imported = importFile(options.input, context);
+    llvm::Expected<Model> imported = importFile(options.input, context, options.names);
     if (!imported)
       return imported.takeError();
     model = std::move(*imported);

@@ -39,6 +39,7 @@ struct CompileOptions {
   std::string input;
   std::string output;                        ///< a file whose suffix selects its kind; empty to write none
   llvm::SmallVector<const Target *> targets; ///< best first
+  std::vector<std::string> names; ///< of all arguments, in order, instead of those in a .mlir file; empty to keep these
   PipelineOptions pipeline;
   std::string dumpStages; ///< folder for one file per stage, or empty
   std::string from;       ///< the stage that wrote `input`; empty if `input` is a model

@@ -28,7 +28,8 @@ using namespace attn;
 namespace {
 struct Format {
   StringLiteral suffix;
-  llvm::Expected<Model> (*import)(StringRef path, MLIRContext &context);
+  llvm::Expected<Model> (*import)(StringRef path, MLIRContext &context,
+                                  ArrayRef<std::string> names);
 };
 } // namespace
 
@@ -52,7 +53,8 @@ static llvm::Error verifyFunctions(ModuleOp module, StringRef path) {
   return llvm::Error::success();
 }
 
-llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
+llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context,
+                                       ArrayRef<std::string> names) {
   std::string known;
   for (const Format &format : kFormats) {
     known += (known.empty() ? "" : " ") + format.suffix.str();
@@ -64,7 +66,7 @@ llvm::Expected<Model> attn::importFile(StringRef path, MLIRContext &context) {
     if (status.type() != llvm::sys::fs::file_type::regular_file)
       return llvm::createStringError(path + ": expected a regular file");
     loadFrontendDialects(context);
-    llvm::Expected<Model> model = format.import(path, context);
+    llvm::Expected<Model> model = format.import(path, context, names);
     if (model)
       if (llvm::Error error = verifyFunctions(*model->module, path))
         model = std::move(error);

@@ -39,12 +39,17 @@ struct Model {
 void loadFrontendDialects(mlir::MLIRContext &context);
 
 /// Imports the file `path`, whose suffix selects the format, and verifies the module. An error is one line, which
-/// starts with the path. The line in the user's source follows if it is known.
-llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &context);
+/// starts with the path. The line in the user's source follows if it is known. `names` are the names of all arguments
+/// of the only function, in order, instead of those in a .mlir file; empty to keep these. A .pt2 file keeps its names,
+/// so with such a file, names are an error.
+llvm::Expected<Model> importFile(llvm::StringRef path, mlir::MLIRContext &context,
+                                 llvm::ArrayRef<std::string> names = {});
 
 /// The importers, one function per format. They report errors without the path.
-llvm::Expected<Model> importPt2(llvm::StringRef path, mlir::MLIRContext &context);
-llvm::Expected<Model> importMlir(llvm::StringRef path, mlir::MLIRContext &context);
+llvm::Expected<Model> importPt2(llvm::StringRef path, mlir::MLIRContext &context,
+                                llvm::ArrayRef<std::string> names);
+llvm::Expected<Model> importMlir(llvm::StringRef path, mlir::MLIRContext &context,
+                                 llvm::ArrayRef<std::string> names);
 
 /// Prints docs/ops.md, the list of the ops that a .pt2 file may contain.
 void printOps(llvm::raw_ostream &stream);

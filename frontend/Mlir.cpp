@@ -135,6 +135,25 @@ static LogicalResult verifyNames(func::FuncOp function) {
   return success();
 }
 
+/// Gives the arguments of the only function the names `names`, in order.
+static LogicalResult setNames(ModuleOp module, ArrayRef<std::string> names) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (!llvm::hasSingleElement(functions))
+    return module.emitError() << "expected one function with names for its arguments, got "
+                              << llvm::range_size(functions);
+  func::FuncOp function = *functions.begin();
+  std::string given = llvm::join(names, ",");
+  if (names.size() != function.getNumArguments())
+    return function.emitError() << "expected " << function.getNumArguments()
+                                << " names for the arguments, got '" << given << "'";
+  if (llvm::is_contained(names, ""))
+    return function.emitError() << "expected no empty name of an argument, got '" << given << "'";
+  Builder builder(module.getContext());
+  for (auto [i, name] : llvm::enumerate(names))
+    function.setArgAttr(i, AttnDialect::kNameAttr, builder.getStringAttr(name));
+  return success();
+}
+
 /// Names unnamed arguments arg0, arg1, ... If the function has no symbols (names of sizes), gives each dynamic
 /// dimension of an argument its own symbol.
 static void nameArguments(func::FuncOp function) {
@@ -231,7 +250,8 @@ static LogicalResult nameResults(func::FuncOp function) {
   return success();
 }
 
-llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
+llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context,
+                                       ArrayRef<std::string> names) {
   FirstError error(context, path);
   ParserConfig config(&context);
   Model model;
@@ -240,7 +260,8 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context) {
     return parserError(error.take(), path, error.getPlace(), context);
   if (failed(verifyStage(*model.module, "import", model.module->getLoc())))
     return error.take();
-  if (failed(inlineCalls(*model.module)))
+  if (failed(inlineCalls(*model.module)) ||
+      (!names.empty() && failed(setNames(*model.module, names))))
     return error.take();
   if (hasTosa(*model.module)) {
     PassManager manager(&context);

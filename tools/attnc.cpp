@@ -60,6 +60,9 @@ int main(int argc, char **argv) {
   ExplainOption explain;
   cl::list<std::string> dims("dim", cl::value_desc("name=n"), cl::cat(attnCategory()),
                              cl::desc("The size of a dynamic dimension, for --explain-mask"));
+  cl::list<std::string> names(
+      "names", cl::CommaSeparated, cl::value_desc("a,b,..."), cl::cat(attnCategory()),
+      cl::desc("The names of all arguments of the function in a .mlir file, in order"));
   cl::opt<bool> embedWeights("embed-weights", cl::cat(attnCategory()),
                              cl::desc("Store the weights in the library instead of a separate file"));
   cl::opt<bool> cubin("cubin", cl::cat(attnCategory()),
@@ -74,7 +77,7 @@ int main(int argc, char **argv) {
       cl::desc("Report mistakes in attentions, such as a dropped mask, with their source lines; "
                "without -o, only lint, and exit with 1 if there is a mistake"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
-                   {&attnCategory()}, /*rare=*/{"cubin", "dim", "from", "sanitize", "schedule"});
+                   {&attnCategory()}, /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule"});
 
   if (output.empty())
     for (auto &[name, option] : cl::getRegisteredOptions())
@@ -95,6 +98,11 @@ int main(int argc, char **argv) {
   options.output = output;
   options.dumpStages = dumpStages;
   options.from = from;
+  options.names.assign(names.begin(), names.end());
+  if (!names.empty() && !options.from.empty())
+    return reportError("attnc", llvm::createStringError("expected no --names with --from=" +
+                                                        options.from +
+                                                        ", because the file has the names"));
   options.embedWeights = embedWeights;
   options.cubin = cubin;
   if (sanitize == "address")

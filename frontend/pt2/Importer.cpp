@@ -622,7 +622,11 @@ llvm::Expected<Model> Importer::run() {
   return model;
 }
 
-llvm::Expected<Model> attn::importPt2(StringRef path, MLIRContext &context) {
+llvm::Expected<Model> attn::importPt2(StringRef path, MLIRContext &context,
+                                      ArrayRef<std::string> names) {
+  if (!names.empty())
+    return invalid("expected a .mlir file with names for its arguments, got '{0}'",
+                   llvm::join(names, ","));
   llvm::Expected<Archive> archive = Archive::open(path);
   if (!archive)
     return archive.takeError();
