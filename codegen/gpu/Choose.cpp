@@ -83,6 +83,28 @@ static int64_t rowsOfWarp(bool byWarpgroups, int64_t rows) {
   return std::clamp<int64_t>(rows / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
 }
 
+/// The bytes of `stages` tiles in shared memory.
+static int64_t bytesOf(const SharedTile &tile, int64_t stages) {
+  return stages * tile.rows * tile.pitch() * tile.element.getIntOrFloatBitWidth() / 8;
+}
+
+/// The bytes of shared memory of a task with blocks of `rows` rows and `vectors` vectors: two stages of tiles of the
+/// factors (ProductToFragments.cpp), and the sums of all products of the task, which elementwise ops then read.
+static int64_t countShared(GpuAttr gpu, const ProductShape &shape, int64_t rows, int64_t vectors) {
+  Type element = shape.types.a;
+  int64_t columns = vectors * kMatrixColumns;
+  bool byWarpgroups = multipliesByWarpgroups(gpu, element, kWarpsOfProduct, rows, columns);
+  int64_t above = rowsOfWarps(byWarpgroups);
+  rows *= above;
+  columns *= kWarpsOfProduct / above;
+  int64_t depth = 8 * MatrixMultiply::get(element)->chunk();
+  // The right factor has a row for each column of the output, or the other way round.
+  int64_t right = std::max(bytesOf({columns, depth, element, byWarpgroups}, 2),
+                           bytesOf({depth, columns, element, byWarpgroups}, 2));
+  int64_t sums = shape.combined * rows * columns * shape.types.sum.getIntOrFloatBitWidth() / 8;
+  return bytesOf({rows, depth, element, byWarpgroups}, 2) + right + sums;
+}
+
 BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
@@ -92,9 +114,21 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
     rows = llvm::alignTo(rows, kWarpgroupRows);
   bool byWarpgroups = isByWarpgroups(gpu, element, rows, kColumnsOfWarpgroup);
   int64_t most = byWarpgroups ? kColumnsOfWarpgroup / kMatrixColumns : 8;
-  return BlockAttr::get(gpu.getContext(), rowsOfWarp(byWarpgroups, rows),
-                        std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, most),
-                        /*depth=*/0);
+  int64_t ofWarp = rowsOfWarp(byWarpgroups, rows);
+  int64_t vectors = std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, most);
+  // Take the largest block whose task fits into shared memory. If the smallest one does not fit, AssignShared reports
+  // an error.
+  auto fits = [&] {
+    return !MatrixMultiply::get(element) ||
+           countShared(gpu, shape, ofWarp, vectors) <= int64_t(gpu.getShared());
+  };
+  while (!fits() && (vectors > 2 || ofWarp > kMatrixRows)) {
+    if (vectors > 2)
+      vectors = std::max<int64_t>(2, llvm::alignTo(vectors / 2, 2));
+    else
+      ofWarp = kMatrixRows;
+  }
+  return BlockAttr::get(gpu.getContext(), ofWarp, vectors, /*depth=*/0);
 }
 
 bool attn::hasRegisters(BlockAttr block) {
@@ -151,8 +185,7 @@ struct Needs {
     }
     registers = rows * (llvm::alignTo(shape.e, 16) + scores) / kWarp + others;
     auto bytes = [&](int64_t rows, int64_t columns, int64_t stages) {
-      SharedTile tile = {rows, columns, shape.element, byWarpgroups};
-      return stages * tile.rows * tile.pitch() * tile.element.getIntOrFloatBitWidth() / 8;
+      return bytesOf({rows, columns, shape.element, byWarpgroups}, stages);
     };
     shared = bytes(plan.getQ(), shape.d, 1) + bytes(plan.getK(), shape.d, 2) +
              bytes(plan.getK(), shape.e, 2);

@@ -49,12 +49,42 @@ std::optional<int64_t> ProductShape::getDepth(linalg::LinalgOp op) {
   return isOne && !ShapedType::isDynamic(depth) ? std::optional(depth * group) : std::nullopt;
 }
 
+/// The elementwise op that reads the result of `op` element by element, if it is the only user.
+static linalg::LinalgOp getElementwiseUser(linalg::LinalgOp op) {
+  if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())
+    return {};
+  OpOperand &use = *op->getResult(0).use_begin();
+  auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
+  bool isElementwise = user && user.isDpsInput(&use) && user.getNumReductionLoops() == 0 &&
+                       user.getMatchingIndexingMap(&use).isPermutation();
+  return isElementwise ? user : linalg::LinalgOp();
+}
+
+/// The number of products whose results `op` computes from or, if it is a product, is.
+static int64_t countProducts(linalg::LinalgOp op) {
+  if (isProduct(op))
+    return 1;
+  int64_t count = 0;
+  for (Value input : op.getDpsInputs())
+    if (auto producer = input.getDefiningOp<linalg::LinalgOp>();
+        producer && getElementwiseUser(producer) == op)
+      count += countProducts(producer);
+  return count;
+}
+
+static int64_t countCombined(linalg::LinalgOp product) {
+  linalg::LinalgOp last = product;
+  while (linalg::LinalgOp user = getElementwiseUser(last))
+    last = user;
+  return countProducts(last);
+}
+
 ProductShape ProductShape::get(linalg::LinalgOp op) {
   std::optional<Rows> loops = findRowLoops(op);
   int64_t rows =
       loops && !loops->empty() ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
-  return {getColumns(op), getDepth(op), attn::skipsZeros(op),
-          getGroup(op),   rows,         ProductTypes::get(op)};
+  return {getColumns(op), getDepth(op),          attn::skipsZeros(op), getGroup(op),
+          rows,           ProductTypes::get(op), countCombined(op)};
 }
 
 /// The reduction size of `product`, where an unknown size counts as kTypicalSize; 0 if `product` is null.

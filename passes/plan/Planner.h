@@ -59,6 +59,8 @@ struct ProductShape {
   int64_t group;                ///< elements of the sum that are side by side in both operands
   int64_t rows;                 ///< of the output; kDynamic for an unknown number
   ProductTypes types;
+  /// The number of products, this one included, whose results elementwise ops combine. One task computes them all.
+  int64_t combined = 1;
 };
 
 /// How a weight is packed: into panels of `width` columns, with `group` elements along the sum side by side. `width`
