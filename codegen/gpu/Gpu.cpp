@@ -78,6 +78,8 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addNestedPass<func::FuncOp>(createSplitSoftmax());
     level.addNestedPass<func::FuncOp>(createOrderKeys());
   }
+  if (stage == "schedule")
+    level.addNestedPass<func::FuncOp>(createOrderTasks());
   if (stage == "bufferize") {
     level.addNestedPass<func::FuncOp>(createLaunchOps());
     level.addNestedPass<func::FuncOp>(createPlaceTemporaries());

@@ -28,6 +28,14 @@ def OrderKeys : Pass<"attn-gpu-order-keys", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def OrderTasks : Pass<"attn-gpu-order-tasks", "::mlir::func::FuncOp"> {
+  let summary = "start the tasks of a masked attention in descending order of numbers of keys";
+  let description = [{
+    For the IR before and after, see the header of `codegen/gpu/OrderTasks.cpp`.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
 def PlaceTemporaries : Pass<"attn-gpu-place-temporaries", "::mlir::func::FuncOp"> {
   let summary = "decide which temporaries of a task lie in registers and which in shared memory";
   let description = [{
