@@ -1,6 +1,6 @@
 """A zoo of attention models: exports each model, compiles it with attnc, and compares its results with float64.
 
-    zoo.py --bin DIR --out DIR [--only REGEX] [--batch N] [--decompose] [--dynamic] [--report-only]
+    zoo.py --bin DIR --out DIR [--only REGEX] [--batch N] [--decompose] [--dynamic] [--report-only] [--table FILE [--write]]
     zoo.py --list
     zoo.py --ops --out DIR
 
@@ -13,8 +13,9 @@ library with two sets of sizes. The script writes to OUT the files NAME.pt2, NAM
 NAME.in0.npy, float64 results as NAME.expected0.npy, and results of attn as NAME.got/0.npy; files of the second set of
 sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported files in OUT.
 
-The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only. For
-each model that torch cannot export, it prints a line that test/summary.py counts.
+The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only, or if
+FILE does not have the same attentions for a model. --write writes FILE. For each model that torch cannot export, the
+script prints a line that test/summary.py counts.
 
 Needs torch, transformers, timm, einops and numpy.
 """
@@ -47,7 +48,9 @@ from timm.models import cait, swin_transformer, vision_transformer
 from torch import nn
 from torch.utils import _pytree as pytree
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 import handwritten
+import table
 from handwritten import padding, tokens
 
 # ---------------------------------------------------------------------------------------------------
@@ -550,6 +553,11 @@ class Outcome:
     def right(self):
         return self.error is not None and self.error <= 4 * self.eager + 1e-6
 
+    def attentions(self):
+        if not self.exported:
+            return "is not exported by torch"
+        return f"{self.fused} fused, {self.unfused} not" if self.compiled else "is refused"
+
     def line(self):
         verdict = "right" if self.right else "" if self.error is None else "WRONG"
         number = lambda x: "-" if x is None else f"{x:.1e}"
@@ -653,7 +661,8 @@ def main():
     parser.add_argument("--out", type=Path, help="the folder for the exported files and the results")
     parser.add_argument("--batch", type=int, default=2, help="the number of sequences or pictures in the inputs")
     parser.add_argument("--only", default="", help="a regular expression that names must match somewhere")
-    for flag in ("decompose", "dynamic", "list", "ops", "report-only"):
+    parser.add_argument("--table", type=Path, help="the file with the attentions of each model")
+    for flag in ("decompose", "dynamic", "list", "ops", "report-only", "write"):
         parser.add_argument(f"--{flag}", action="store_true")
     options = parser.parse_args()
     names = [name for name in MODELS if re.search(options.only, name)]
@@ -686,7 +695,10 @@ def main():
     print(f"{len(outcomes)} models: {total['exported']} exported, {total['compiled']} compiled, "
           f"{total['right']} right, {whole} with every attention fused; "
           f"{sum(o.fused for o in outcomes)} attentions fused, {sum(o.unfused for o in outcomes)} not")
-    return int(not options.report_only and any(o.exported and not o.right for o in outcomes))
+    found = {o.name: o.attentions() for o in outcomes}
+    differs = options.table and table.compare(options.table, found, lambda name: re.search(options.only, name), options.write)
+    wrong = not options.report_only and any(o.exported and not o.right for o in outcomes)
+    return int(bool(differs or wrong))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ import tempfile
 from arrays import difference, load
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from table import compare
+
 TABLE = HERE / "producers.txt"
 
 
@@ -71,17 +74,4 @@ for name, result in found.items():
 for spelling, results in counts.items():
     print(f"{spelling}: " + ", ".join(f"{count} {result}" for result, count in results.most_common()))
 
-table = dict(line.split(" ", 1) for line in TABLE.read_text().splitlines() if not line.startswith("#"))
-if sys.argv[1:] != spellings:
-    table = {name: result for name, result in table.items() if not is_spelled(name, spellings)} | found
-    order = sorted(table, key=lambda name: (name.partition("/")[2], name))
-    TABLE.write_text("# The result of each file, which producers.py compares and --write writes.\n" +
-                     "".join(f"{name} {table[name]}\n" for name in order))
-    sys.exit()
-expected = {name: result for name, result in table.items() if is_spelled(name, spellings)}
-wrong = [
-    f"{name}: got '{found.get(name, 'no file')}', the table has '{expected.get(name, 'no line')}'"
-    for name in sorted(found.keys() | expected.keys()) if found.get(name) != expected.get(name)
-]
-print(*wrong, sep="\n")
-sys.exit(bool(wrong))
+sys.exit(bool(compare(TABLE, found, lambda name: is_spelled(name, spellings), write=sys.argv[1:] != spellings)))

@@ -1,16 +1,25 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
 attention.py FOLDER long
+attention.py FOLDER plans [--write]
 
 A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The
 first shape is combined with each mask and type. Other shapes are combined with each mask and one type, the slowest ones
 only with every second mask. With "all", all combinations are made. The script runs every COUNT-th combination, from
 FIRST on. With "long", it runs a few long shapes in bf16, each with one mask, at the capability 9.0. attn-run calls each function three times and compares
 the bits of the results; in each call, asynchronous copies and products end at different times (emulator.py).
+
+With "plans", it compiles each combination without running it, and compares its schedule and its tiles with those in
+attention.txt; --write writes that file.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+import table
 
 ATTENTION = """
 #q = affine_map<(b, h, q, k, d, e) -> (b, h, q, d)>
@@ -103,8 +112,22 @@ def write(folder, shape, variant, element):
     return path
 
 
+def plan(path, capability):
+    """Compiles a combination. Returns its schedule and its tiles."""
+    level = {80: "sm_80", 90: "sm_90a"}[capability]
+    report = subprocess.run(["attnc", path, f"--target={level}", "-o", path.with_suffix(".so"), "--opt-report"],
+                            capture_output=True, text=True, check=True).stdout
+    return re.search(r"schedule (.*)|left unfused.*", report)[1]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
+    if sys.argv[2] == "plans":
+        found = {}
+        for shape, variant, element, capability in get_combinations(False) + get_long_combinations():
+            path = write(folder, shape, variant, element)
+            found[f"{path.stem}-at-{capability}"] = plan(path, capability)
+        sys.exit(table.compare(HERE / "attention.txt", found, write="--write" in sys.argv) > 0)
     if sys.argv[2] == "long":
         combinations = get_long_combinations()
     else:

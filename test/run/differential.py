@@ -178,12 +178,6 @@ def in_child(work):
     return told, f"killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else ""
 
 
-def is_sentence(refused):
-    """Returns whether an error is one line that names no internals of the compiler."""
-    inside = r"%\w|\btensor<|memref|affine_map|'(linalg|tensor|arith|scf|attn|math|func)\.|Assertion|signal|no end"
-    return "\n" not in refused and not re.search(inside, refused)
-
-
 def check(seed, index, features=None):
     """Returns the counts and the failures of a draw."""
     draw = make_draw(seed, index, features)
@@ -199,10 +193,7 @@ def check(seed, index, features=None):
                 if mark in line:
                     counts[group, line.split(mark)[-1]] += 1
         if refused:
-            reason = re.sub(r"^.*?draw.\w+:(\S+:)? |\[.*", "", refused.splitlines()[0])
-            counts["refused", reason] += 1
-            may_refuse = options.models and is_sentence(refused)
-            return counts, options.problems * (not may_refuse), [] if may_refuse else [f"{name}: attnc: {refused}"]
+            return counts, options.problems, [f"{name}: attnc: {refused}"]
         told, end = in_child(lambda tell: call_all(draw, seed, folder, tell))
     problems, last = {}, "before the first call"
     for kind, fields in told:
@@ -286,7 +277,7 @@ for (group, name), count in sorted(counts.items()):
     groups[group].append(f"{name} {count}")
 for group in ("schedule", "threads", "level", "kind", "hostile data"):
     print(f"{group}: {', '.join(groups[group])}")
-for group in ("not fused", "extra work", "refused"):
+for group in ("not fused", "extra work"):
     of_group = [(count, name) for (g, name), count in counts.items() if g == group]
     for count, name in sorted(of_group, reverse=True):
         print(f"{group}, {count} times: {name}")

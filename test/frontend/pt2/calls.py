@@ -17,8 +17,6 @@ import numpy as np
 from program import DType, Program
 
 CASES, GRAPHS = [], []
-# Ops that attn does not compute yet, and the reasons. ops.py prints both and does not call the ops.
-NOT_YET = []
 
 
 class Case:
@@ -73,22 +71,15 @@ def place_of(frame):
     return {"file": os.path.basename(frame.f_code.co_filename), "line": frame.f_lineno}
 
 
-def case(op, want, kind=None, ulps=2, near=0.0, many=False, not_yet="", **arguments):
+def case(op, want, kind=None, ulps=2, near=0.0, many=False, **arguments):
     place = place_of(inspect.currentframe().f_back)
-    if not_yet:
-        NOT_YET.append(("{file}:{line}: ".format(**place) + op, not_yet))
-    else:
-        CASES.append(Case(op, want, kind, ulps, near, many, place, arguments))
+    CASES.append(Case(op, want, kind, ulps, near, many, place, arguments))
 
 
 def graph(function):
     """Registers a function that adds the nodes of a graph to a builder."""
     GRAPHS.append(function)
     return function
-
-
-def graph_not_yet(why):
-    return lambda function: NOT_YET.append((function.__name__, why))
 
 
 random = np.random.default_rng(7)
