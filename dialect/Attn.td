@@ -87,6 +87,8 @@ def Attn_Dialect : Dialect {
     /// attn.online_step on a GPU: which products the step computes, an #attn.overlap. Without the attribute, the step
     /// computes both products of its own tile.
     static constexpr ::llvm::StringLiteral kOverlapAttr = "attn.overlap";
+    /// attn.online_step: i64; the number of tiles of keys and of values that are in faster memory, `stages` in the plan.
+    static constexpr ::llvm::StringLiteral kStagesAttr = "attn.stages";
     /// Buffer in the shared memory of a GPU: unit; its tiles have the order of elements that wgmma reads.
     static constexpr ::llvm::StringLiteral kSwizzledAttr = "attn.swizzled";
     /// Product, or another op of a group (ops that are computed in the same tasks): the rows of its tasks, an

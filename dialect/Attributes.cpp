@@ -59,7 +59,7 @@ Location attn::locationOf(Operation *op, StringAttr part) {
 
 LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                Schedule schedule, int64_t q, int64_t k, int64_t group, int64_t part,
-                               bool transposes, bool inPlace) {
+                               bool transposes, int64_t stages) {
   if (q < 1 || k < 1)
     return emitError() << "expected tiles of at least one query and one key, got q = " << q
                        << ", k = " << k;
@@ -78,10 +78,11 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "expected a group of more than 1 and the schedule per-head or phased "
                           "with transposes = true, got group = "
                        << group << " and " << stringifySchedule(schedule);
-  if (inPlace && (group != 1 || (schedule != Schedule::Phased && !isDecode)))
+  if (stages != 0 && (stages < 2 || stages > 4))
+    return emitError() << "expected 2 to 4 stages, or 0, got stages = " << stages;
+  if (stages != 0 && (group != 1 || (schedule != Schedule::Phased && !isDecode)))
     return emitError()
-           << "expected a group of 1 and the schedule phased or decode with in_place = true, got "
-              "group = "
+           << "expected a group of 1 and the schedule phased or decode with stages, got group = "
            << group << " and " << stringifySchedule(schedule);
   return success();
 }

@@ -211,10 +211,11 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     With `transposes`, the loop over keys transposes the values of each `attn.online_step` to `(e, k / g, g)`, the
     layout that instructions for tiles read.
 
-    With `in_place`, each `attn.online_step` reads queries, keys and values in their own type, and no op packs them
-    first. The steps have `rows`: queries are the first dimension of scores and accumulators. `in_place` is for
-    machines on which the code of a step copies its tiles to faster memory, and only for the schedules phased and
-    decode.
+    With `stages`, each `attn.online_step` reads queries, keys and values in their own type, and no op packs them
+    first. The steps have `rows`: queries are the first dimension of scores and accumulators. `stages` is for machines
+    on which tiles are copied to faster memory ahead of the steps that read them, and only for the schedules phased and
+    decode. It is the number of tiles of keys, and of values, in this memory: 2 to 4. If the threads that compute also
+    copy the tiles, two of them are used.
 
     * `per-head`: a task projects the keys and values of one head and computes the attention of its queries, tile by
       tile;
@@ -231,21 +232,21 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     #attn.plan<"per-head", q = 48, k = 128, group = 2>
     #attn.plan<"per-head", q = 64, k = 128, group = 2, transposes = true>
     #attn.plan<"decode", q = 4, k = 512, part = 1024>
-    #attn.plan<phased, q = 128, k = 64, in_place = true>
+    #attn.plan<phased, q = 128, k = 64, stages = 2>
     ```
   }];
   let parameters = (ins EnumParameter<Attn_Schedule>:$schedule, "int64_t":$q, "int64_t":$k,
                         DefaultValuedParameter<"int64_t", "1">:$group,
                         DefaultValuedParameter<"int64_t", "0">:$part,
                         DefaultValuedParameter<"bool", "false">:$transposes,
-                        DefaultValuedParameter<"bool", "false">:$in_place);
+                        DefaultValuedParameter<"int64_t", "0">:$stages);
   let builders = [AttrBuilder<(ins "::attn::Schedule":$schedule, "int64_t":$q, "int64_t":$k,
                                   CArg<"int64_t", "1">:$group, CArg<"int64_t", "0">:$part,
-                                  CArg<"bool", "false">:$transposes, CArg<"bool", "false">:$in_place), [{
-    return $_get($_ctxt, schedule, q, k, group, part, transposes, in_place);
+                                  CArg<"bool", "false">:$transposes, CArg<"int64_t", "0">:$stages), [{
+    return $_get($_ctxt, schedule, q, k, group, part, transposes, stages);
   }]>];
   let skipDefaultBuilders = 1;
-  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part, $transposes, $in_place) `>` }];
+  let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part, $transposes, $stages) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -213,7 +213,7 @@ def Attn_KeyRangeOp : Attn_Op<"key_range", [Pure, AttrSizedOperandSegments]> {
 // The ops below are the steps of the online softmax on tiles. They share a layout: 2-D tiles with queries in the last
 // dimension, scores `(k, q)` and accumulator `(e, q)`, so that the lanes of a vector hold neighbouring queries with the
 // same key, and no sum crosses lanes. With `rows`, q comes before k, d or e in each operand that has q. Steps have
-// `rows` in the schedule decode, which is for few queries, and in plans with `in_place`; the lanes then hold
+// `rows` in the schedule decode, which is for few queries, and in plans with `stages`; the lanes then hold
 // neighbouring keys, or neighbouring elements of e.
 class Attn_StepOp<string mnemonic, list<Trait> traits = []> : Attn_DpsOp<mnemonic, traits>;
 
@@ -564,6 +564,21 @@ def Attn_CountTilesOp : Attn_Op<"count_tiles", [MemoryEffects<[MemWrite]>]> {
   }];
   let arguments = (ins Index:$run, Index:$skipped);
   let assemblyFormat = [{ `run` `(` $run `)` `skipped` `(` $skipped `)` attr-dict }];
+}
+
+def Attn_AfterScoresOp : Attn_Op<"after_scores", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "code that runs as soon as the next op, an attn.online_step, has computed its scores";
+  let description = [{
+    A step reads its keys only for its scores, so `attn-gpu-produce-tiles` puts the code that releases the tile of keys
+    here. `attn-gpu-online-to-fragments` moves the code into the code of the step, before the softmax.
+
+    ```mlir
+    attn.after_scores { nvvm.mbarrier.arrive %empty : !llvm.ptr<3> -> i64 }
+    attn.online_step ...
+    ```
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ $body attr-dict }];
 }
 
 #endif // ATTN_DIALECT_OPS_TD

@@ -94,6 +94,8 @@ std::string attn::printAttention(DictionaryAttr attention) {
   if (StringRef schedule = getText(attention, "schedule"); !schedule.empty())
     out << ", schedule " << schedule << ", tiles of " << getNumber(attention, "query_tile")
         << " queries and " << getNumber(attention, "key_tile") << " keys";
+  if (int64_t stages = getNumber(attention, "stages"))
+    out << ", " << stages << " stages";
   if (int64_t part = getNumber(attention, "part"))
     out << ", parts of " << part << " keys";
   if (Attribute mask = attention.get("mask"))

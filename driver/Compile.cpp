@@ -266,6 +266,8 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   setText("schedule", stringifySchedule(plan.getSchedule()));
   fields.set("query_tile", builder.getI64IntegerAttr(plan.getQ()));
   fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
+  if (plan.getStages())
+    fields.set("stages", builder.getI64IntegerAttr(plan.getStages()));
   if (plan.getPart())
     fields.set("part", builder.getI64IntegerAttr(plan.getPart()));
   if (MaskInterface mask = op.getMaskAttr()) {

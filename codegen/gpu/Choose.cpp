@@ -42,6 +42,9 @@ static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
 /// hides in part.
 static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
+/// The numbers of tiles of keys, and of values, in shared memory.
+static constexpr int64_t kLeastStages = 2, kMostStages = 4;
+
 /// For the schedule decode: the number of keys of a part if the number of all keys is known only at the call, the least
 /// number of tiles of a part, and the cycles that a second launch takes.
 static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
@@ -187,8 +190,8 @@ struct Needs {
     auto bytes = [&](int64_t rows, int64_t columns, int64_t stages) {
       return bytesOf({rows, columns, shape.element, byWarpgroups}, stages);
     };
-    shared = bytes(plan.getQ(), shape.d, 1) + bytes(plan.getK(), shape.d, 2) +
-             bytes(plan.getK(), shape.e, 2);
+    shared = bytes(plan.getQ(), shape.d, 1) + bytes(plan.getK(), shape.d, plan.getStages()) +
+             bytes(plan.getK(), shape.e, plan.getStages());
   }
 
   int64_t mostRegisters() const {
@@ -255,8 +258,8 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
     reads = 0;
   else if (gpu.can(GpuCapabilities::Warpgroups))
     multiplies *= 2;
-  // Copies run one step ahead of products. Copies by producer warps run two steps ahead.
-  double latency = kLatencyOfCopy / (blocks * (needs.byWarpgroups ? 2 : 1));
+  // Copies run one step ahead of products. Copies by producer warps run as many steps ahead as there are stages.
+  double latency = kLatencyOfCopy / (blocks * (needs.byWarpgroups ? plan.getStages() : 1));
   double copies = std::max(bytes * k * double(shape.d + shape.e) / rates.copiedBytes, latency);
   double softmax = q * k * (1 / rates.exponentials + 8 / rates.operations) +
                    q * double(shape.e) / rates.operations;
@@ -275,6 +278,20 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   return rounds * steps * step + merge;
 }
 
+/// A plan with as many stages as fit into shared memory. Only warps that do nothing else copy more than one tile ahead.
+static PlanAttr withMostStages(GpuAttr gpu, const AttentionShape &shape, Schedule schedule,
+                               int64_t q, int64_t k, int64_t part) {
+  auto planOf = [&](int64_t stages) {
+    return PlanAttr::get(gpu.getContext(), schedule, q, k, /*group=*/1, part, /*transposes=*/false,
+                         stages);
+  };
+  int64_t stages = kLeastStages;
+  if (Needs(gpu, shape, planOf(stages)).byWarpgroups)
+    while (stages < kMostStages && Needs(gpu, shape, planOf(stages + 1)).fitShared())
+      ++stages;
+  return planOf(stages);
+}
+
 SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &shape,
                                            std::optional<Schedule> only) {
   SmallVector<PlanAttr> plans;
@@ -285,8 +302,7 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
       for (Schedule schedule : {Schedule::Phased, Schedule::Decode}) {
         int64_t part = schedule == Schedule::Decode ? choosePart(gpu, shape, q, k) : 0;
         if (only ? schedule == *only : schedule == Schedule::Phased || part)
-          plans.push_back(PlanAttr::get(gpu.getContext(), schedule, q, k, /*group=*/1, part,
-                                        /*transposes=*/false, /*in_place=*/true));
+          plans.push_back(withMostStages(gpu, shape, schedule, q, k, part));
       }
   SmallVector<Prediction> predictions;
   for (PlanAttr plan : plans)

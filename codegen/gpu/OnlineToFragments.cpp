@@ -293,7 +293,8 @@ namespace {
 struct Step {
   template <typename OpTy>
   Step(OpTy op, const Fragments &state)
-      : state(state), b(op.getLoc(), op), query(op.getQuery()), key(op.getKey()),
+      : state(state), afterScores(dyn_cast_if_present<AfterScoresOp>(op->getPrevNode())),
+        b(op.getLoc(), op), query(op.getQuery()), key(op.getKey()),
         multiply(*MatrixMultiply::get(getElementTypeOrSelf(key.getType()))),
         isByWarpgroups(isSwizzled(key)),
         keyMatrices(llvm::divideCeil(getTileKeys(), 2 * kMatrixColumns) * 2),
@@ -347,6 +348,8 @@ private:
   /// Adds the products of probabilities and values to one accumulator. A value that is not finite has an influence only
   /// where its probability is not 0.
   void addFiniteValues(Value value, int64_t block, int64_t column);
+  /// Emits the code of the attn.after_scores before the step, if there is one.
+  void runAfterScores();
   /// Lowers a step whose products overlap with a softmax (ProduceTiles.cpp).
   void runOverlapped(OnlineStepOp op, Overlap overlap);
   SmallVector<Accumulator> loadAllSums();
@@ -359,6 +362,7 @@ private:
   void onlyIn(int64_t group, function_ref<void()> body);
 
   const Fragments &state;
+  AfterScoresOp afterScores; ///< null if there is none
   ThreadBuilder b;
   Value query, key;
   MatrixMultiply multiply;
@@ -633,6 +637,14 @@ void Step::onlyIn(int64_t group, function_ref<void()> body) {
   body();
 }
 
+void Step::runAfterScores() {
+  if (!afterScores)
+    return;
+  b.getInsertionBlock()->getOperations().splice(b.getInsertionPoint(),
+                                                afterScores.getBody().front().getOperations());
+  afterScores.erase();
+}
+
 void Step::waitForTurn(Value number) {
   NVVM::BarrierOp::create(b, TypeRange(), b.toI32(b.add(number, kFirstTurnBarrier)),
                           b.i32(2 * kWarpgroupWarps * kWarp), NVVM::BarrierReductionAttr(),
@@ -671,6 +683,7 @@ void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
       factor.push_back(pending.load(b, int64_t(i) * 4 + j));
   if (overlap == Overlap::Begin) {
     computeProducts();
+    runAfterScores();
     Change change = computeProbabilities(0);
     probabilities.push_back(multiply.toLeft(b, rows[0]));
     store();
@@ -696,6 +709,7 @@ void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
   if (takesTurns)
     giveTurn(b.subtract(b.constant(1), state.group));
   WarpgroupMultiply::wait(b, /*running=*/1, rows[0]);
+  runAfterScores();
   Change change = computeProbabilities(0);
   endSoftmax();
   WarpgroupMultiply::wait(b, /*running=*/0, sums);
@@ -710,6 +724,7 @@ void Step::run(OnlineStepOp op) {
   if (auto overlap = op->getAttrOfType<OverlapAttr>(AttnDialect::kOverlapAttr))
     return runOverlapped(op, overlap.getValue());
   computeProducts();
+  runAfterScores();
   for (int64_t block = 0; block < state.blocks(); ++block) {
     Change change = computeProbabilities(block);
     probabilities.push_back(multiply.toLeft(b, rows[block]));

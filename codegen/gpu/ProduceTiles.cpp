@@ -15,19 +15,27 @@
 //     } else {
 //       copy %q
 //       scf.if %lo < %full_hi {
-//         wait for %k, attn.online_step {attn.overlap = #attn.overlap<begin>}, release %k
+//         wait for %k
+//         attn.after_scores { release %k }
+//         attn.online_step {attn.overlap = #attn.overlap<begin>}
 //         scf.for %j = %lo + %c128 to %full_hi step %c128 {
-//           wait for %k, and for %v of the previous step, attn.online_step {attn.overlap = #attn.overlap<middle>}
-//           release both
+//           wait for %k, and for %v of the previous step
+//           attn.after_scores { release %k }
+//           attn.online_step {attn.overlap = #attn.overlap<middle>}
+//           release %v
 //         }
 //         wait for %v, attn.online_step {attn.overlap = #attn.overlap<end>}, release %v
 //       }
-//       scf.for %j = %full_hi to %hi step %c128 { wait for both, attn.online_step, release both }
+//       scf.for %j = %full_hi to %hi step %c128 {
+//         wait for both, attn.after_scores { release %k }, attn.online_step, release %v
+//       }
 //     }
 //
 // The step marked `begin` computes the scores and probabilities of its tile, the step marked `end` adds the products
 // with the values of the previous tile, and the steps marked `middle` do both. The softmax of a tile then overlaps with
-// products. Masked steps and steps on partial tiles do not overlap.
+// products. Masked steps and steps on partial tiles do not overlap. A step reads its keys only for the scores, so their
+// tile is released before the softmax, and the next copy starts earlier. `attn.stages` on the steps, from the plan, is
+// the number of tiles in the circular buffers.
 //
 // For a step outside of loops, the producer copies one tile of each tensor. Attentions that read tiles of the same
 // shapes from the same tensors share buffers in shared memory.
@@ -64,6 +72,9 @@ using namespace attn;
 /// warpgroup get an equal part of the rest. setmaxnreg takes multiples of 8.
 static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
 
+/// The number of stages of steps that do not state one.
+static constexpr int64_t kDefaultStages = 2;
+
 namespace {
 /// A tile that consists of consecutive rows of an argument of the task, with all columns.
 struct Box {
@@ -81,6 +92,7 @@ struct Group {
   SmallVector<Operation *> ops;
   StepTiles first;                        ///< the first step
   int64_t keys;                           ///< the largest number of keys of a tile
+  int64_t stages;                         ///< the largest number of stages of a step
   SmallVector<TilePipeline, 2> pipelines; ///< one of keys, and one of values
   SmallVector<Value, 2> maps, turns;
   StagedTile queries;
@@ -271,9 +283,11 @@ void Producing::makeGroups() {
         return haveSameTiles(group.first, step) && haveSameTensors(function, group.first, step);
       });
       if (found == groups.end())
-        found = &groups.emplace_back(Group{{}, step, 0, {}, {}, {}, {}});
+        found = &groups.emplace_back(Group{{}, step, 0, kDefaultStages, {}, {}, {}, {}});
       found->ops.push_back(op);
       found->keys = std::max(found->keys, chain.getTileKeys());
+      if (auto stages = step.op->getAttrOfType<IntegerAttr>(AttnDialect::kStagesAttr))
+        found->stages = std::max(found->stages, stages.getInt());
       order.push_back({op, unsigned(found - groups.begin())});
     }
 }
@@ -336,7 +350,15 @@ static Value viewOf(ThreadBuilder &b, const TilePipeline &pipeline, Value turn, 
   return pipeline.view(b, turn, memref::getMixedSize(b, b.getLoc(), operand, 0));
 }
 
-/// Waits at `first` for the tiles of the steps in `op`, and releases them at `last`.
+/// Releases the keys of `step` as soon as it has computed its scores.
+static void releaseKeys(OnlineStepOp step, const TilePipeline &keys, Value turn) {
+  ThreadBuilder b(step.getLoc(), step);
+  auto after = AfterScoresOp::create(b);
+  ThreadBuilder in(step.getLoc(), OpBuilder::atBlockBegin(&after.getBody().emplaceBlock()));
+  keys.release(in, turn);
+}
+
+/// Waits at `first` for the tiles of the steps in `op`, and releases them, the values at `last`.
 void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last) {
   for (auto [pipeline, turn] : llvm::zip_equal(group.pipelines, group.turns))
     pipeline.wait(first, turn);
@@ -347,8 +369,14 @@ void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, Thr
       operand->assign(viewOf(b, pipeline, turn, operand->get()));
     step.query->assign(group.stagedQuery);
   }
-  for (auto [pipeline, turn] : llvm::zip_equal(group.pipelines, group.turns))
-    pipeline.release(last, turn);
+  // A step in a branch may not run, but its tiles must be released.
+  auto step = cast<OnlineStepOp>(findSteps(op).front().op);
+  bool alwaysRuns = step == op || step->getParentOp() == op;
+  if (findSteps(op).size() == 1 && alwaysRuns)
+    releaseKeys(step, group.pipelines[0], group.turns[0]);
+  else
+    group.pipelines[0].release(last, group.turns[0]);
+  group.pipelines[1].release(last, group.turns[1]);
 }
 
 /// Rewrites `loop` so that the step of each iteration multiplies the probabilities and values of the previous
@@ -380,7 +408,7 @@ void Producing::overlap(scf::ForOp loop, Group &group) {
     step.getValueMutable().assign(value);
     step.getQueryMutable().assign(group.stagedQuery);
     if (computesScores)
-      keys.release(b, turnOfKeys);
+      releaseKeys(step, keys, turnOfKeys);
     if (addsValues)
       values.release(b, turnOfValues);
   };
@@ -430,7 +458,8 @@ void Producing::run() {
     group.queries = StagedTile::create(top, b, step.query->get(), step.getTileQueries(),
                                        /*stages=*/1, /*isSwizzled=*/true, threads);
     for (OpOperand *operand : step.keyAndValue()) {
-      TilePipeline &pipeline = group.pipelines.emplace_back(top, operand->get(), group.keys);
+      TilePipeline &pipeline =
+          group.pipelines.emplace_back(top, operand->get(), group.keys, group.stages);
       group.turns.push_back(TilePipeline::createTurn(top));
       group.maps.push_back(createMap(*Box::find(function, operand->get()), pipeline.getTile()));
     }

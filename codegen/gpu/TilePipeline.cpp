@@ -21,15 +21,15 @@ static SharedTile makeTile(Value operand, int64_t rows) {
   return {rows, type.getDimSize(1), type.getElementType(), /*isSwizzled=*/true};
 }
 
-static Value allocateBarriers(ThreadBuilder &top) {
-  auto type = MemRefType::get({TilePipeline::kStages}, top.getI64Type(),
-                              MemRefLayoutAttrInterface(), sharedSpace(top.getContext()));
+static Value allocateBarriers(ThreadBuilder &top, int64_t count) {
+  auto type = MemRefType::get({count}, top.getI64Type(), MemRefLayoutAttrInterface(),
+                              sharedSpace(top.getContext()));
   return memref::AllocaOp::create(top, type);
 }
 
-TilePipeline::TilePipeline(ThreadBuilder &top, Value operand, int64_t rows)
-    : tile(makeTile(operand, rows)), tiles(tile.allocate(top, kStages)),
-      full(allocateBarriers(top)), empty(allocateBarriers(top)) {}
+TilePipeline::TilePipeline(ThreadBuilder &top, Value operand, int64_t rows, int64_t stages)
+    : tile(makeTile(operand, rows)), stages(stages), tiles(tile.allocate(top, stages)),
+      full(allocateBarriers(top, stages)), empty(allocateBarriers(top, stages)) {}
 
 /// The address `bytes` bytes after the first element of `buffer`, which is in shared memory.
 static Value addressOf(ThreadBuilder &b, Value buffer, Value bytes) {
@@ -50,11 +50,11 @@ Value TilePipeline::createTurn(ThreadBuilder &top) {
 }
 
 Value TilePipeline::stageOf(ThreadBuilder &b, Value turn) const {
-  return b.remainder(memref::LoadOp::create(b, turn, ValueRange{}), kStages);
+  return b.remainder(memref::LoadOp::create(b, turn, ValueRange{}), stages);
 }
 
 void TilePipeline::initialize(ThreadBuilder &b, int64_t warps) const {
-  for (int64_t stage = 0; stage < kStages; ++stage) {
+  for (int64_t stage = 0; stage < stages; ++stage) {
     NVVM::MBarrierInitOp::create(b, barrier(b, full, b.constant(stage)), b.i32(1), Value());
     NVVM::MBarrierInitOp::create(b, barrier(b, empty, b.constant(stage)), b.i32(warps), Value());
   }
@@ -62,8 +62,8 @@ void TilePipeline::initialize(ThreadBuilder &b, int64_t warps) const {
 
 void TilePipeline::waitFor(ThreadBuilder &b, Value barriers, Value turn, int64_t add) const {
   Value number = memref::LoadOp::create(b, turn, ValueRange{});
-  Value place = barrier(b, barriers, b.remainder(number, kStages));
-  Value phase = b.toI32(b.remainder(b.add(b.divide(number, kStages), add), 2));
+  Value place = barrier(b, barriers, b.remainder(number, stages));
+  Value phase = b.toI32(b.remainder(b.add(b.divide(number, stages), add), 2));
   // The instruction waits for a limited time, and returns whether the phase is over.
   auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard guard(b);
@@ -116,7 +116,7 @@ void TilePipeline::release(ThreadBuilder &b, Value turn) const {
   auto first = scf::IfOp::create(b, isFirst);
   ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(first.thenBlock()));
   NVVM::MBarrierArriveOp::create(in, in.getI64Type(),
-                                 barrier(in, empty, in.remainder(number, kStages)),
+                                 barrier(in, empty, in.remainder(number, stages)),
                                  /*count=*/Value());
   memref::StoreOp::create(b, b.add(number, 1), turn, ValueRange{});
 }

@@ -5,7 +5,7 @@
 // One thread, the producer, copies boxes of a tensor to a circular buffer of tiles in shared memory. The warps that
 // compute, the consumers, read the tiles. Each stage of the buffer has two barriers in shared memory (PTX manual,
 // "mbarrier"): `full`, at which the copy arrives, and `empty`, at which each consumer warp arrives when it has read the
-// tile. In turn n, a thread copies or reads tile n, in stage n mod kStages. A consumer waits until phase n / kStages of
+// tile. In turn n, a thread copies or reads tile n, in stage n mod s of s stages. A consumer waits until phase n / s of
 // `full` is over, and the producer waits until the previous phase of `empty` is over. Only the parity of a phase is
 // tested.
 //
@@ -20,11 +20,8 @@ namespace attn {
 
 class TilePipeline {
 public:
-  /// The number of tiles in the circular buffer.
-  static constexpr int64_t kStages = 2;
-
-  /// Allocates, at `top`, a circular buffer of tiles like `operand` with `rows` rows.
-  TilePipeline(ThreadBuilder &top, mlir::Value operand, int64_t rows);
+  /// Allocates, at `top`, a circular buffer of `stages` tiles like `operand` with `rows` rows.
+  TilePipeline(ThreadBuilder &top, mlir::Value operand, int64_t rows, int64_t stages);
 
   /// Emits code that initializes the barriers. One thread must run it before other threads use the barriers. `warps`
   /// warps consume each tile.
@@ -51,10 +48,11 @@ public:
 private:
   mlir::Value stageOf(ThreadBuilder &b, mlir::Value turn) const;
   mlir::Value barrier(ThreadBuilder &b, mlir::Value barriers, mlir::Value stage) const;
-  /// Emits code that waits until phase `turn` / kStages + `add` of the barrier of this turn is over.
+  /// Emits code that waits until phase `turn` / stages + `add` of the barrier of this turn is over.
   void waitFor(ThreadBuilder &b, mlir::Value barriers, mlir::Value turn, int64_t add) const;
 
   SharedTile tile;
+  int64_t stages;
   mlir::Value tiles, full, empty;
 };
 

@@ -53,9 +53,9 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
   // Queries are either the columns of the products or their rows. If they are the rows, scores have a column for each
   // key, and outputs have a column for each element of a value.
   bool hasQueryColumns =
-      !plan.getInPlace() &&
+      !plan.getStages() &&
       llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule());
-  bool isTiled = hasQueryColumns || plan.getInPlace() || plan.getSchedule() == Schedule::Decode;
+  bool isTiled = hasQueryColumns || plan.getStages() || plan.getSchedule() == Schedule::Decode;
   int64_t keys = isTiled ? plan.getK() : op.getStaticSize(op.getKDim());
   int64_t e = op.getStaticSize(op.getEDim());
   auto known = [](int64_t size) {

@@ -17,7 +17,7 @@
 // With a packed dense mask, one loop from %lo, rounded down to a whole word, tests each tile and counts it:
 //   %begin, %end, %all = attn.test_mask %words
 // If no word has a kept pair, the tile is skipped. If the packed mask keeps every pair, the step does not test the
-// packed mask. Otherwise the step has the whole mask and the keys of the words [%begin, %end) or, with `in_place`, all
+// packed mask. Otherwise the step has the whole mask and the keys of the words [%begin, %end) or, with `stages`, all
 // keys of the tile.
 //
 // A scale of magnitude below 1 is split into a power of two and a factor from 1 to 2. The packed queries are multiplied
@@ -29,9 +29,9 @@
 // keys. Otherwise, tiles of another type are first converted to the type of the scores, except if queries are rows.
 //
 // With the schedule decode, queries are rows: the steps have `rows`, queries are scaled without packing, and keys and
-// values keep their type, because the code of products converts them in registers. With `in_place` in the plan, queries
+// values keep their type, because the code of products converts them in registers. With `stages` in the plan, queries
 // are rows too; they stay unscaled and in their own type, and probabilities are rounded to the type of the values. A
-// state is computed in the outputs of the op or, with `in_place`, is copied to them at the end; no attn.online_finish
+// state is computed in the outputs of the op or, with `stages`, is copied to them at the end; no attn.online_finish
 // follows. If the keys of the op are a part that begins at a key other than 0, the key range of its mask is made
 // relative to this key.
 //
@@ -81,7 +81,7 @@ private:
   /// Whether queries come first in the tiles.
   bool rows() { return op.getPlan()->getSchedule() == Schedule::Decode || inPlace(); }
   /// Whether steps read queries, keys and values in their own type, without packing them first.
-  bool inPlace() { return op.getPlan()->getInPlace(); }
+  bool inPlace() { return op.getPlan()->getStages() > 0; }
   UnitAttr rowsAttr() { return rows() ? rewriter.getUnitAttr() : UnitAttr(); }
   int64_t group() { return op.getPlan()->getGroup(); }
   int64_t qTile() { return op.getPlan()->getQ(); }
@@ -590,6 +590,8 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
       before.acc, probabilities, originAt(toValue(k0)), score.next, mask,
       rewriter.getAffineMapArrayAttr(score.maps), scoreScale, rowsAttr(), transposed);
   setBlocks(step, mask ? "masked" : "values");
+  if (inPlace())
+    step->setAttr(AttnDialect::kStagesAttr, rewriter.getI64IntegerAttr(op.getPlan()->getStages()));
   cloneScore(step.getScore(), score);
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
 }

@@ -1,6 +1,7 @@
 """attention.py FOLDER FIRST COUNT [all]: compares attentions on an emulated GPU with the reference in float64.
 attention.py FOLDER long
 attention.py FOLDER plans [--write]
+attention.py FOLDER stages
 
 A combination consists of a shape, a mask or score region, an element type, and the compute capability of the GPU. The
 first shape is combined with each mask and type. Other shapes are combined with each mask and one type, the slowest ones
@@ -8,7 +9,8 @@ only with every second mask. With "all", all combinations are made. The script r
 FIRST on. With "long", it runs a few long shapes in bf16, each with one mask, at the capability 9.0. attn-run calls each function three times and compares
 the bits of the results; in each call, asynchronous copies and products end at different times (emulator.py).
 
-With "plans", it compiles each combination without running it, and compares its schedule and its tiles with those in
+With "stages", it edits the number of stages in the plans of a few long shapes. The results have the same bits for each
+number. With "plans", it compiles each combination without running it, and compares its schedule and its tiles with those in
 attention.txt; --write writes that file.
 """
 import os
@@ -120,8 +122,33 @@ def plan(path, capability):
     return re.search(r"schedule (.*)|left unfused.*", report)[1]
 
 
+def compare_stages(folder, variant):
+    """Runs an attention with each number of stages up to that of its plan, and compares the bits of the results."""
+    queries, keys, *rest = LONG_SHAPES[variant]
+    path = write(folder, (queries, keys, *rest), variant, "bf16")
+    stages, library = folder / variant, path.with_suffix(".so")
+    subprocess.run(["attnc", path, "--target=sm_90a", f"--dump-stages={stages}", "-o", library], check=True)
+    text = (stages / "4-plan.mlir").read_text()
+    most = int(re.search(r"stages = (\d)", text)[1])
+    results = []
+    for number in range(2, most + 1):
+        edited = folder / f"{variant}-{number}.mlir"
+        edited.write_text(re.sub(r"stages = \d", f"stages = {number}", text))
+        subprocess.run(["attnc", edited, "--from=plan", "-o", library], check=True)
+        subprocess.run(["attn-run", library, "--device=cuda", f"--output-dir={folder}", "--dim=q.0=1", f"--dim=q.2={queries}", f"--dim=k.2={keys}"],
+                       check=True, stdout=subprocess.DEVNULL, env={**os.environ, "ATTN_FAKE_CAPABILITY": "90"})
+        results.append((folder / "0.npy").read_bytes())
+    if len(set(results)) != 1:
+        sys.exit(f"{variant}: the results depend on the number of stages")
+    print(f"{variant}: the same results with 2 to {most} stages")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
+    if sys.argv[2] == "stages":
+        for variant in ("plain", "causal", "window"):
+            compare_stages(folder, variant)
+        return
     if sys.argv[2] == "plans":
         found = {}
         for shape, variant, element, capability in get_combinations(False) + get_long_combinations():

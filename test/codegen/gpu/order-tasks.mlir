@@ -18,7 +18,7 @@
 // CHECK: tensor.parallel_insert_slice {{.*}}[%[[B]], %[[H]], %[[I]], 0]
 func.func @causal(%q: tensor<2x12x?x64xf16>, %k: tensor<2x12x?x64xf16>, %v: tensor<2x12x?x64xf16>, %o: tensor<2x12x?x64xf16>) -> tensor<2x12x?x64xf16> {
   %r = attn.attention ins(%q, %k, %v : tensor<2x12x?x64xf16>, tensor<2x12x?x64xf16>, tensor<2x12x?x64xf16>) outs(%o : tensor<2x12x?x64xf16>)
-    mask(#attn.causal) plan(<phased, q = 128, k = 64, in_place = true>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<2x12x?x64xf16>
+    mask(#attn.causal) plan(<phased, q = 128, k = 64, stages = 2>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<2x12x?x64xf16>
   return %r : tensor<2x12x?x64xf16>
 }
 
@@ -28,7 +28,7 @@ func.func @causal(%q: tensor<2x12x?x64xf16>, %k: tensor<2x12x?x64xf16>, %v: tens
 // CHECK: scf.forall (%{{.+}}, %{{.+}}, %{{.+}}) = (0, 0, 0) to (2, 12, %{{.+}}) step (1, 1, 128)
 func.func @window(%q: tensor<2x12x?x64xf16>, %k: tensor<2x12x?x64xf16>, %v: tensor<2x12x?x64xf16>, %o: tensor<2x12x?x64xf16>) -> tensor<2x12x?x64xf16> {
   %r = attn.attention ins(%q, %k, %v : tensor<2x12x?x64xf16>, tensor<2x12x?x64xf16>, tensor<2x12x?x64xf16>) outs(%o : tensor<2x12x?x64xf16>)
-    mask(#attn.window<left = 9, right = 9>) plan(<phased, q = 128, k = 64, in_place = true>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<2x12x?x64xf16>
+    mask(#attn.window<left = 9, right = 9>) plan(<phased, q = 128, k = 64, stages = 2>) {indexing_maps = [#q, #k, #v, #o], scale = 0.125 : f32} -> tensor<2x12x?x64xf16>
   return %r : tensor<2x12x?x64xf16>
 }
 
@@ -36,6 +36,6 @@ func.func @window(%q: tensor<2x12x?x64xf16>, %k: tensor<2x12x?x64xf16>, %v: tens
 // CHECK: scf.forall (%{{.+}}, %{{.+}}, %{{.+}}) = (0, 0, 0) to (2, 12, %{{.+}}) step (1, 1, 128)
 func.func @lengths(%q: tensor<2x12x?x64xf16>, %k: tensor<2x12x?x64xf16>, %v: tensor<2x12x?x64xf16>, %n: tensor<2xi32>, %o: tensor<2x12x?x64xf16>) -> tensor<2x12x?x64xf16> {
   %r = attn.attention ins(%q, %k, %v : tensor<2x12x?x64xf16>, tensor<2x12x?x64xf16>, tensor<2x12x?x64xf16>) captures(%n : tensor<2xi32>) outs(%o : tensor<2x12x?x64xf16>)
-    mask(#attn.lengths<0>) plan(<phased, q = 128, k = 64, in_place = true>) {indexing_maps = [#q, #k, #v, #n, #o], scale = 0.125 : f32} -> tensor<2x12x?x64xf16>
+    mask(#attn.lengths<0>) plan(<phased, q = 128, k = 64, stages = 2>) {indexing_maps = [#q, #k, #v, #n, #o], scale = 0.125 : f32} -> tensor<2x12x?x64xf16>
   return %r : tensor<2x12x?x64xf16>
 }

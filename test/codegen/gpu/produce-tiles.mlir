@@ -2,9 +2,9 @@
 
 // CHECK-LABEL: func private @attend
 // CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128>
-// Shared memory has two tiles of keys and two of values, with their barriers. Keys and values get tensor maps.
-// CHECK-DAG: memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<2x128x64xbf16, #gpu.address_space<workgroup>>
-// CHECK-DAG: memref.alloca() : memref<2xi64, #gpu.address_space<workgroup>>
+// Shared memory has three tiles of keys and three of values, with their barriers. Keys and values get tensor maps.
+// CHECK-DAG: memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<3x128x64xbf16, #gpu.address_space<workgroup>>
+// CHECK-DAG: memref.alloca() : memref<3xi64, #gpu.address_space<workgroup>>
 // CHECK-DAG: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c128, %c64]
 // CHECK: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
@@ -15,24 +15,31 @@
 // CHECK: nvgpu.device_async_copy
 // CHECK: scf.if %{{.+}} {
 // CHECK: nvvm.mbarrier.try_wait
-// CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<begin>
+// CHECK: attn.after_scores {
 // CHECK: nvvm.mbarrier.arrive
+// CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<begin>
 // CHECK: scf.for
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: attn.after_scores {
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<middle>
-// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: attn.online_step {{.+}}attn.overlap = #attn.overlap<end>
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: scf.for
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: attn.after_scores {
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: attn.online_step
 // CHECK-NOT: attn.overlap
-// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// CHECK: nvvm.mbarrier.arrive
 // The step outside the loops:
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: attn.after_scores {
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: attn.online_step
-// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: } else {
 // The producer, the thread that starts copies:
 // CHECK-NEXT: nvvm.setmaxregister decrease 24
@@ -64,7 +71,7 @@ module {
         %vt = memref.subview %v[%i, %j, 0] [1, 128, 64] [1, 1, 1] : memref<2x?x64xbf16> to memref<128x64xbf16, strided<[64, 1], offset: ?>>
         attn.online_step rows ins(%q, %kt, %vt : memref<128x64xbf16>, memref<128x64xbf16, strided<[64, 1], offset: ?>>, memref<128x64xbf16, strided<[64, 1], offset: ?>>)
           outs(%s, %m, %m, %a : memref<128x128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128x64xf32, #gpu.address_space<private>>)
-          at(%i, %j) {capture_maps = [], scale = 1.0 : f32}
+          at(%i, %j) {capture_maps = [], scale = 1.0 : f32, attn.stages = 3 : i64}
       }
       scf.for %j = %full to %hi step %c128 {
         %n = affine.min affine_map<(j)[hi] -> (128, hi - j)>(%j)[%hi]
