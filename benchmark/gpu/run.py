@@ -1,114 +1,240 @@
-"""run.py [--tests] [--benchmarks]: tests and measures attn's code on this machine's GPU.
+"""run.py [--seconds N] [--only KIND]: tests and measures attn's code on this machine, in the folder that prepare.py made.
 
-The script runs in the folder that prepare.py made.
-
-Tests compare the results of the GPU with those of the CPU. Benchmarks print TFLOP/s and the share of the measured peak
-of wgmma or mma.sync. If PyTorch is installed, they also print the TFLOP/s of PyTorch's attention with cuDNN and with
-its flash kernel.
+The steps run in order until N seconds (540 unless given) are over. After each step, the script writes all results to
+results.json, so a run that is cut off keeps them; report.py prints its tables. Times are those of the GPU, of so many
+calls between two events that they take 2 ms, for attn and for PyTorch. Beside each time are the clock and the power of
+the GPU while it was busy. Tests compare the results of the GPU with those of the CPU, and run under memcheck if
+compute-sanitizer is installed.
 """
-import concurrent.futures
+import argparse
 import json
 import os
 import pathlib
+import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-CALL = FOLDER / "attn-call"
+SAMPLE_MS = 2
+try:
+    import torch
+    HAS_TORCH = torch.cuda.is_available()
+except ImportError:
+    HAS_TORCH = False
 
 
-def call(library, dims, *options, wrapper=()):
-    command = [*wrapper, CALL, FOLDER / "libraries" / library, *(f"--dim={name}={size}" for name, size in dims.items()), *options]
+def call(step, *options, library=None, timeout=60, wrapper=()):
+    dims = [f"--dim={name}={size}" for name, size in step["dims"].items()]
+    command = [*wrapper, FOLDER / "attn-call", FOLDER / "libraries" / (library or step["library"]), *dims, *options]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:  # A kernel that waits for a barrier forever does not end.
-        return subprocess.CompletedProcess(command, 1, "", "no end after 60 s")
+        return subprocess.CompletedProcess(command, 1, "", f"no end after {timeout} s")
 
 
-def run_test(test, sanitizer):
-    with tempfile.TemporaryDirectory() as outputs:
-        result = call(test["library"], test["dims"], f"--output-dir={outputs}")
-        if result.returncode == 0:
-            expected = [f"--expect={path}" for path in sorted(pathlib.Path(outputs).glob("*.npy"))]
-            result = call(test["library"], test["dims"], "--device=cuda", f"--tolerance={test['tolerance']}", *expected)
-        if result.returncode == 0 and sanitizer:
-            result = call(test["library"], test["dims"], "--device=cuda",
-                          wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1"))
-    return result
-
-
-def run_tests(tests):
-    sanitizer = shutil.which("compute-sanitizer")
-    failures = others = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() // 2 or 1) as pool:
-        results = list(pool.map(run_test, tests, [sanitizer] * len(tests)))
-    for test, result in zip(tests, results):
-        if "expected a GPU that runs one of" in result.stderr:
-            others += 1
-            continue
-        failures += result.returncode != 0
-        print(f"{test['library']:45}", "right" if result.returncode == 0 else f"WRONG: {result.stdout[-300:]} {result.stderr.strip()}", flush=True)
-    print(f"{len(tests) - failures - others} right, {failures} wrong, {others} for other GPUs"
-          + ("" if sanitizer else "; no compute-sanitizer here"))
-    return failures
-
-
-def flops(row):
-    pairs = row["length"] ** 2 / (2 if row["causal"] else 1)
-    return 4 * row["batch"] * row["heads"] * pairs * row["size"]
-
-
-def torch_rates(row):
-    """The TFLOP/s of PyTorch's attention with cuDNN and with its flash kernel; empty if PyTorch is not installed."""
+def query(fields):
+    """What nvidia-smi says, or none."""
     try:
-        import torch
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-    except ImportError:
-        return {}
-    shape = (row["batch"], row["heads"], row["length"], row["size"])
-    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
-    rates = {}
-    for name in ("CUDNN_ATTENTION", "FLASH_ATTENTION"):
+        done = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=20)
+        return done.stdout.splitlines()[0].split(", ") if done.returncode == 0 else None
+    except (FileNotFoundError, subprocess.TimeoutExpired, IndexError):
+        return None
+
+
+def machine():
+    said = query("name,driver_version,power.limit,clocks.max.sm")
+    found = dict(zip(("card", "driver", "watts_limit", "mhz_limit"), said or ()))
+    found |= {"cpu": platform.processor(), "cores": os.cpu_count()}
+    try:
+        found["cpu"] = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    if HAS_TORCH:
+        found |= {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
+    return found
+
+
+class Clock:
+    """Samples the clock in MHz and the power in W while a block runs. The values are those of the busiest quarter."""
+
+    def __enter__(self):
+        self.found = {}
         try:
-            with sdpa_kernel(getattr(SDPBackend, name)):
-                def attend():
-                    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=row["causal"], scale=0.2)
-                for _ in range(5):
-                    attend()
-                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                times = []
-                for _ in range(20):
-                    start.record()
-                    attend()
-                    end.record()
-                    end.synchronize()
-                    times.append(start.elapsed_time(end))
-                rates[name.split("_")[0].lower()] = flops(row) / sorted(times)[len(times) // 2] / 1e9
-        except RuntimeError as error:
-            print("#", name, str(error).splitlines()[0])
-    return rates
+            self.process = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "20"],
+                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        except FileNotFoundError:
+            self.process = None
+        return self
+
+    def __exit__(self, *_):
+        if not self.process:
+            return
+        self.process.terminate()
+        samples = []
+        for line in self.process.communicate()[0].splitlines():
+            try:
+                mhz, watts = map(float, line.split(","))
+                samples.append((watts, mhz))
+            except ValueError:
+                continue
+        busy = sorted(samples)[-max(1, len(samples) // 4):]
+        if busy:
+            self.found = {"mhz": statistics.median(mhz for _, mhz in busy), "watts": statistics.median(watts for watts, _ in busy)}
 
 
-def run_benchmarks(rows):
-    for row in rows:
-        dims = {"q.0": row["batch"], "q.1": row["heads"], "q.2": row["length"], "k.2": row["length"]}
-        result = call(row["library"], dims, "--device=cuda", "--benchmark=0.5", "--json", f"--gflop={flops(row) / 1e9}")
-        title = f"{row['batch']:3} x {row['heads']:3} x {row['length']:6} x {row['size']:4} {'causal' if row['causal'] else 'full':7}"
-        if result.returncode:
-            print(title, "FAILED:", result.stderr.strip(), flush=True)
+def measure(step, seconds, library=None):
+    """The time of a call on the GPU, or an error."""
+    with Clock() as clock:
+        done = call(step, "--device=cuda", f"--benchmark={seconds}", "--json", f"--gflop={step['gflop']}", library=library)
+    if done.returncode:
+        return {"error": done.stderr.strip()[-300:]}
+    said = json.loads(done.stdout)
+    return {"ms": said["median_ms"], "least_ms": said["min_ms"], "peak_gflops": said["peak_gflops"], **clock.found}
+
+
+def measure_torch(function, seconds):
+    """The time of a call of `function`, in the same way."""
+    for _ in range(3):
+        function()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    calls, times, until = 1, [], time.monotonic() + seconds
+    with Clock() as clock:
+        while time.monotonic() < until or len(times) < 3:
+            start.record()
+            for _ in range(calls):
+                function()
+            end.record()
+            end.synchronize()
+            ms = start.elapsed_time(end)
+            if calls == 1 and ms < SAMPLE_MS:
+                calls = int(min(SAMPLE_MS / max(ms, 1e-3), 1000)) + 1
+                continue
+            times.append(ms / calls)
+    return {"ms": statistics.median(times), "least_ms": min(times), **clock.found}
+
+
+def peers_of_attention(step):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.functional import scaled_dot_product_attention
+    q, k, v = (torch.randn((step["batch"], step["heads"], step["length"], step["size"]), device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    if step["mask"] == "window":
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+        mask = create_block_mask(lambda b, h, i, j: (i >= j) & (i - j < 1024), None, None, step["length"], step["length"], device="cuda")
+        compiled = torch.compile(flex_attention)
+        yield "flex_attention", lambda: compiled(q, k, v, scale=0.2, block_mask=mask)
+        return
+    for name in ("CUDNN_ATTENTION", "FLASH_ATTENTION"):
+        def attend(backend=getattr(SDPBackend, name)):
+            with sdpa_kernel(backend):
+                scaled_dot_product_attention(q, k, v, is_causal=step["mask"] == "causal", scale=0.2)
+        yield name.split("_")[0].lower(), attend
+
+
+def peers_of_decode(step):
+    from torch.nn.functional import scaled_dot_product_attention
+    q = torch.randn((1, 32, 1, 128), device="cuda", dtype=torch.bfloat16)
+    k, v = (torch.randn((1, 8, step["keys"], 128), device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    yield "sdpa", lambda: scaled_dot_product_attention(q, k, v, scale=0.2, enable_gqa=True)
+
+
+def peers_of_projection(step):
+    m, n, k = step["shape"]
+    x, w = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in ((m, k), (n, k)))
+    yield "cublas", lambda: torch.nn.functional.linear(x, w)
+
+
+PEERS = {"attention": peers_of_attention, "decode": peers_of_decode, "projection": peers_of_projection}
+
+
+def run_row(step, seconds):
+    found = {"attn": measure(step, seconds)}
+    if HAS_TORCH:
+        try:
+            for name, function in PEERS[step["kind"]](step):
+                try:
+                    found[name] = measure_torch(function, seconds)
+                except Exception as reason:  # PyTorch may raise any exception
+                    found[name] = {"error": str(reason).splitlines()[0][:300] if str(reason) else type(reason).__name__}
+        except Exception as reason:
+            found["peers"] = {"error": str(reason).splitlines()[0][:300] if str(reason) else type(reason).__name__}
+    return found
+
+
+def run_variants(step, seconds):
+    """Each round measures all variants, one after the other, so that a drift of the clock concerns all. Variants that
+    compute the attention must first have the results of the base on a small shape."""
+    found = {name: [] for name in step["libraries"]}
+    small = {"dims": {"q.0": 1, "q.1": 1, "q.2": 66, "k.2": 260}}
+    with tempfile.TemporaryDirectory() as outputs:
+        call(small, "--device=cuda", f"--output-dir={outputs}", library=step["libraries"]["base"])
+        for name in step["right"]:
+            done = call(small, "--device=cuda", f"--expect={outputs}/0.npy", "--tolerance=2e-2", library=step["libraries"][name])
+            if done.returncode:
+                found[name].append({"error": f"wrong results: {(done.stdout + done.stderr).strip()[-200:]}"})
+    for _ in range(step["rounds"]):
+        for name, library in step["libraries"].items():
+            if not found[name] or "ms" in found[name][-1]:
+                found[name].append(measure(step, seconds, library))
+    return found
+
+
+def run_test(step, seconds):
+    with tempfile.TemporaryDirectory() as outputs:
+        done = call(step, f"--output-dir={outputs}")
+        if done.returncode == 0:
+            expected = [f"--expect={path}" for path in sorted(pathlib.Path(outputs).glob("*.npy"))]
+            done = call(step, "--device=cuda", f"--tolerance={step['tolerance']}", *expected)
+        sanitizer = shutil.which("compute-sanitizer")
+        if done.returncode == 0 and sanitizer:
+            done = call(step, "--device=cuda", wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1"))
+    if "expected a GPU that runs one of" in done.stderr:
+        return {"result": "for another GPU"}
+    return {"result": "right"} if done.returncode == 0 else {"result": "WRONG", "error": (done.stdout[-200:] + done.stderr[-200:]).strip()}
+
+
+def run_cpu(step, seconds):
+    if step["workers"] > (os.cpu_count() or 1):
+        return {"result": f"this machine has {os.cpu_count()} cores"}
+    done = call(step, f"--threads={step['workers']}", f"--benchmark={seconds}", "--json")
+    if done.returncode:
+        return {"error": done.stderr.strip()[-300:]}
+    return {key: value for key, value in json.loads(done.stdout).items() if key in ("median_ms", "min_ms", "level", "peak_gflops")}
+
+
+RUN = {"variants": run_variants, "test": run_test, "cpu": run_cpu, **dict.fromkeys(PEERS, run_row)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=540)
+    parser.add_argument("--sample", type=float, default=0.15, help="the seconds for which each time is measured")
+    parser.add_argument("--only", choices=sorted(RUN))
+    options = parser.parse_args()
+    steps = json.loads((FOLDER / "plan.json").read_text())
+    start = time.monotonic()
+    results = {"machine": machine(), "steps": [], "left": len(steps)}
+    for step in steps:
+        if options.only and step["kind"] != options.only:
             continue
-        measured = json.loads(result.stdout)
-        rate = flops(row) / measured["median_ms"] / 1e9
-        share = 100 * rate * 1e3 / measured["peak_gflops"]
-        others = "".join(f"  {name} {other:6.1f} (attn {rate / other:.2f} of it)" for name, other in torch_rates(row).items())
-        print(f"{title} {measured['median_ms']:8.3f} ms {rate:6.1f} TFLOP/s {share:5.1f} % of the peak{others}", flush=True)
+        if time.monotonic() - start > options.seconds:
+            print(f"{options.seconds:.0f} s are over; {results['left']} steps are left")
+            break
+        began = time.monotonic()
+        found = RUN[step["kind"]](step, options.sample)
+        results["left"] -= 1
+        results["steps"].append({**step, "found": found, "seconds": round(time.monotonic() - began, 2)})
+        partial = FOLDER / "results.json.part"
+        partial.write_text(json.dumps(results, indent=1))
+        partial.replace(FOLDER / "results.json")
+        print(f"{step['kind']} {step['name']}: {results['steps'][-1]['seconds']} s", flush=True)
+    wrong = [step["name"] for step in results["steps"] if step["kind"] == "test" and step["found"]["result"] == "WRONG"]
+    print(f"{len(results['steps'])} steps, {len(wrong)} wrong results {' '.join(wrong)}")
+    return bool(wrong)
 
 
-plan = json.loads((FOLDER / "plan.json").read_text())
-chosen = sys.argv[1:] or ["--tests", "--benchmarks"]
-failed = run_tests(plan["tests"]) if "--tests" in chosen else 0
-if "--benchmarks" in chosen:
-    run_benchmarks(plan["benchmarks"])
-sys.exit(failed > 0)
+if __name__ == "__main__":
+    sys.exit(main())

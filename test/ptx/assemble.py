@@ -1,6 +1,7 @@
 """assemble.py PTXAS FOLDER [FILE...]: assembles the kernels of attention.py and of the models FILE with NVIDIA's assembler.
 
-Prints a table of the registers of a thread, its spilled bytes, the shared memory of a block and the instructions that
+GPUs of the capabilities 10.0 and 12.0 run the code of sm_80, so that of the models and of one shape is assembled for
+them too. Prints a table of the registers of a thread, its spilled bytes, the shared memory of a block and the instructions that
 multiply matrices. Attentions of 16-bit elements with head sizes of at most 128 must not spill. The assembler must not
 serialise asynchronous products. Of its messages C7510 to C7519 about such products, only C7517 is allowed: it reports a
 wait that the assembler added beside a wait of the code.
@@ -14,6 +15,7 @@ import sys
 import attention
 
 LEVELS = {80: "sm_80", 90: "sm_90a"}  # by capability
+LATER = ("sm_100", "sm_120")  # GPUs that run the code of sm_80
 
 
 def compile_model(path, folder, levels):
@@ -44,13 +46,18 @@ def assemble(ptxas, name, text, level, shared, may_spill):
 def main():
     ptxas, folder, models = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     files = [(pathlib.Path(model), LEVELS.values(), True) for model in models]
+    on_later = [path for path, *_ in files]
     combinations = attention.get_combinations(everything=False) + attention.get_long_combinations()
     for shape, variant, element, capability in combinations:
         path = attention.write(folder, shape, variant, element)
         files.append((path, [LEVELS[capability]], element == "f32" or shape[2] > 128))
+        if shape == attention.SHAPES[0]:
+            on_later.append(path)
     for path, levels, may_spill in files:
         for level, (text, shared) in compile_model(path, folder, levels).items():
             assemble(ptxas, path.stem, text, level, shared, may_spill)
+            for later in LATER if level == "sm_80" and path in on_later else ():
+                assemble(ptxas, path.stem, text, later, shared, may_spill)
 
 
 main()

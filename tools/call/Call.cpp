@@ -589,6 +589,9 @@ static std::string getCpuModel() {
 /// The least number of calls that are measured.
 static constexpr size_t kLeastCalls = 3;
 
+/// On a GPU, the milliseconds of the calls that are measured together, and their largest number.
+static constexpr double kSampleMs = 2, kMostCalls = 1000;
+
 Failure Call::measureOnGpu(double seconds) {
   OnGpu onGpu(inputs, results, inOut);
   if (Failure failure = placeOnGpu(onGpu, 0))
@@ -602,20 +605,27 @@ Failure Call::measureOnGpu(double seconds) {
   // The first call, which loads the code, is not measured.
   if (Failure failure = call(onGpu.arguments, weights, callOptions))
     return failure;
+  // Between two events are so many calls that they take kSampleMs, because the CPU needs time for the first launch.
   Latencies times;
   Gpu::Timer timer;
+  int64_t calls = 1;
   for (double total = 0; total < seconds * 1e3 || times.ms.size() < kLeastCalls;) {
     double ms = 0;
     if (Failure failure = timer.start())
       return failure;
-    if (Failure failure = call(onGpu.arguments, weights, callOptions))
-      return failure;
+    for (int64_t i = 0; i < calls; ++i)
+      if (Failure failure = call(onGpu.arguments, weights, callOptions))
+        return failure;
     if (Failure failure = timer.stop())
       return failure;
     if (Failure failure = timer.getMilliseconds(ms))
       return failure;
-    times.ms.push_back(ms);
     total += ms;
+    if (calls == 1 && ms < kSampleMs) {
+      calls = int64_t(std::ceil(std::min(kSampleMs / ms, kMostCalls)));
+      continue;
+    }
+    times.ms.push_back(ms / double(calls));
   }
   std::sort(times.ms.begin(), times.ms.end());
   double median = times.percentile(50), gflop = options.gflop.value_or(0),
@@ -626,12 +636,13 @@ Failure Call::measureOnGpu(double seconds) {
               {"median_ms", toJSONNumber(median)},
               {"min_ms", toJSONNumber(times.min())},
               {"peak_gflops", toJSONNumber(peak)},
-              {"repetitions", std::to_string(times.ms.size())}};
+              {"repetitions", std::to_string(times.ms.size() * size_t(calls))}};
   if (options.json)
     return {};
   std::string text =
       format("min %.4f ms, median %.4f, max %.4f of %zu calls; workspace %lld bytes", times.min(),
-             median, times.max(), times.ms.size(), (long long)onGpu.workspaceBytes);
+             median, times.max(), times.ms.size() * size_t(calls),
+             (long long)onGpu.workspaceBytes);
   if (gflop > 0)
     text += format("; %.2f TFLOP/s, %.1f%% of the peak of bf16 matrices of %.2f", rate / 1e3,
                    100 * rate / peak, peak / 1e3);
