@@ -211,11 +211,11 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
     With `transposes`, the loop over keys transposes the values of each `attn.online_step` to `(e, k / g, g)`, the
     layout that instructions for tiles read.
 
-    With `stages`, each `attn.online_step` reads queries, keys and values in their own type, and no op packs them
-    first. The steps have `rows`: queries are the first dimension of scores and accumulators. `stages` is for machines
-    on which tiles are copied to faster memory ahead of the steps that read them, and only for the schedules phased and
-    decode. It is the number of tiles of keys, and of values, in this memory: 2 to 4. If the threads that compute also
-    copy the tiles, two of them are used.
+    `stages` is for machines on which tiles are copied to faster memory ahead of the steps that read them, and only for
+    the schedules phased and decode. It is the number of tiles of keys, and of values, in this memory: 2 to 4. If the
+    threads that compute also copy the tiles, two of them are used. On such machines, `stages` is not 0, each
+    `attn.online_step` reads queries, keys and values in their own type without an op that packs them first, and the
+    steps have `rows`: queries are the first dimension of scores and accumulators.
 
     * `per-head`: a task projects the keys and values of one head and computes the attention of its queries, tile by
       tile;

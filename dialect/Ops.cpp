@@ -524,6 +524,14 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op, NamedSizes &
   return verifyMask(op, op.getMaskAttr(), op.getNumBatch(), op.getCaptures(), mapOf, /*k=*/0);
 }
 
+LogicalResult AfterScoresOp::verify() {
+  auto step = dyn_cast_if_present<OnlineStepOp>((*this)->getNextNode());
+  auto overlap = step ? step->getAttrOfType<OverlapAttr>(AttnDialect::kOverlapAttr) : OverlapAttr();
+  if (!step || (overlap && overlap.getValue() == Overlap::End))
+    return emitOpError() << "expected an attn.online_step that computes scores as the next op";
+  return success();
+}
+
 LogicalResult OnlineInitOp::verify() {
   // I1
   NamedSizes sizes(*this);

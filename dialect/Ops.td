@@ -569,7 +569,8 @@ def Attn_CountTilesOp : Attn_Op<"count_tiles", [MemoryEffects<[MemWrite]>]> {
 def Attn_AfterScoresOp : Attn_Op<"after_scores", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
   let summary = "code that runs as soon as the next op, an attn.online_step, has computed its scores";
   let description = [{
-    A step reads its keys only for its scores, so `attn-gpu-produce-tiles` puts the code that releases the tile of keys
+    The next op must be a step that computes scores: not one with the attribute `attn.overlap = #attn.overlap<end>`. A
+    step reads its keys only for its scores, so `attn-gpu-produce-tiles` puts the code that releases the tile of keys
     here. `attn-gpu-online-to-fragments` moves the code into the code of the step, before the softmax.
 
     ```mlir
@@ -579,6 +580,7 @@ def Attn_AfterScoresOp : Attn_Op<"after_scores", [NoTerminator, SingleBlock, Rec
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ $body attr-dict }];
+  let hasVerifier = 1;
 }
 
 #endif // ATTN_DIALECT_OPS_TD

@@ -53,8 +53,8 @@ static llvm::Error parserError(llvm::Error parsed, StringRef path, FileLineColLo
     return parsed;
   llvm::consumeError(std::move(parsed));
   return llvm::createStringError(llvm::Twine(at.getLine()) + ":" + llvm::Twine(at.getColumn()) +
-                                 ": expected a file in linalg or TOSA, got the dialect '" + dialect +
-                                 "'");
+                                 ": expected a file in linalg or TOSA, got the dialect '" +
+                                 dialect + "'");
 }
 
 /// The greatest size of a dimension for which the file gives no range.
@@ -78,7 +78,8 @@ static LogicalResult verifyCompilable(Operation *op) {
   if (!function.getBody().hasOneBlock())
     return op->emitError() << "expected a body of one block, got " << function.getBlocks().size();
   WalkResult calls = function.walk([](CallOpInterface call) -> WalkResult {
-    return call->emitError("expected calls that can be inlined, of functions that do not call themselves");
+    return call->emitError(
+        "expected calls that can be inlined, of functions that do not call themselves");
   });
   if (calls.wasInterrupted())
     return failure();
@@ -139,7 +140,7 @@ static LogicalResult verifyNames(func::FuncOp function) {
 static LogicalResult setNames(ModuleOp module, ArrayRef<std::string> names) {
   auto functions = module.getOps<func::FuncOp>();
   if (!llvm::hasSingleElement(functions))
-    return module.emitError() << "expected one function with names for its arguments, got "
+    return module.emitError() << "expected one function in a file whose arguments get names, got "
                               << llvm::range_size(functions);
   func::FuncOp function = *functions.begin();
   std::string given = llvm::join(names, ",");

@@ -12,8 +12,8 @@
 namespace attn {
 
 /// Returns the loop that `expr`, a result of an indexing map, names; none if `expr` is a constant or is computed, such
-/// as i + j. An indexing map that someone else has written may have any of these, so there is no cast to a loop:
-/// without assertions, a wrong one would read other memory.
+/// as i + j. An indexing map that someone else has written may have any of these, so code that has not checked a map does not
+/// cast its results to loops: without assertions, a wrong cast would read other memory.
 inline std::optional<unsigned> findLoop(mlir::AffineExpr expr) {
   if (auto loop = llvm::dyn_cast<mlir::AffineDimExpr>(expr))
     return loop.getPosition();

@@ -7,7 +7,7 @@ def compare(file, found, is_covered=lambda name: True, write=False):
     differ, and returns their number. A better result is a difference too. With `write`, the covered lines of the file
     become those of `found`, and there is no difference. The lines of other cases stay as they are."""
     path = pathlib.Path(file)
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = path.read_text().splitlines() if path.exists() or not write else []
     comments = [line for line in lines if line.startswith("#")]
     table = dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
     if write:

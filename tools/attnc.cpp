@@ -77,7 +77,8 @@ int main(int argc, char **argv) {
       cl::desc("Report mistakes in attentions, such as a dropped mask, with their source lines; "
                "without -o, only lint, and exit with 1 if there is a mistake"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
-                   {&attnCategory()}, /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule"});
+                   {&attnCategory()},
+                   /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule"});
 
   if (output.empty())
     for (auto &[name, option] : cl::getRegisteredOptions())

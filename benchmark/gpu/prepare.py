@@ -99,7 +99,7 @@ def any_heads(size, mask):
 def row_of(library, size, mask, length, small):
     """16k tokens and a width of 2048, as in the tables of FlashAttention-3."""
     batch, heads = (1, 1) if small else (16384 // length, 2048 // size)
-    pairs = {"causal": length**2 / 2, "window": length * min(length, 1024)}.get(mask, length**2)
+    pairs = {"causal": length**2 / 2, "window": sum(min(i + 1, 1024) for i in range(length))}.get(mask, length**2)
     return {"library": library, "size": size, "mask": mask, "batch": batch, "heads": heads, "length": length,
             "gflop": 4 * batch * heads * pairs * size / 1e9,
             "dims": {"q.0": batch, "q.1": heads, "q.2": length, "k.2": length}}
@@ -148,10 +148,10 @@ def add_variants(folder):
 
 
 def add_decode(folder):
-    """One query of 32 heads and 8 heads of keys."""
+    """One query of 32 heads and 8 heads of keys; keys and values are larger than the L2 cache."""
     if folder.small:
         return
-    for keys in (8192, 32768):
+    for keys in (32768, 131072):
         library = folder.compile_text(DECODE.format(heads=8, groups=4, keys=keys, d=128), f"decode-{keys}", ",".join(LEVELS.values()))
         folder.add("decode", f"{keys} keys", library=library, keys=keys, dims={}, gflop=4 * 32 * keys * 128 / 1e9, megabytes=2 * 8 * keys * 256 / 1e6)
 

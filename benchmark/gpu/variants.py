@@ -44,10 +44,12 @@ class Step:
         self.lines = ptx.split("\n")
         self.wait = self.find(r"wgmma\.wait_group\.sync\.aligned 1;", 0)
         self.softmax = list(self.follow(self.wait))
-        products = [i for i in range(self.wait - 200, self.wait) if "wgmma.mma_async" in self.lines[i]]
+        begin = max(i for i in range(self.wait) if re.fullmatch(r"\$L\w+:", self.lines[i]))  # of the block with the wait
+        products = [i for i in range(begin, self.wait) if "wgmma.mma_async" in self.lines[i]]
         commit = self.find(r"wgmma\.commit_group", products[0])
         self.scores = [i for i in products if i < commit]
         self.values = [i for i in products if i > commit]
+        assert self.scores and self.values, "expected instructions of both products before the wait"
         # The first two exponentials are the factors of the rows.
         self.exponentials = [(i, match[1], match[2]) for i in self.softmax
                              if (match := re.match(r"\s*ex2\.approx\.ftz\.f32\s+(%\w+), (%\w+);", self.lines[i]))][2:]
@@ -102,7 +104,12 @@ class Step:
 
 
 def variants(ptx):
-    step = Step(ptx)
+    for name, is_right, text in edited(Step(ptx)):
+        assert text != ptx, f"the variant {name} changes nothing"
+        yield name, is_right, text
+
+
+def edited(step):
     for eighths in (1, 2, 3, 4):
         yield f"poly{eighths}", True, step.polynomial(eighths)
     yield "no-turns", True, step.without_turns()

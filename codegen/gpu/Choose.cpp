@@ -42,7 +42,7 @@ static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
 /// hides in part.
 static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
-/// The numbers of tiles of keys, and of values, in shared memory.
+/// The least and the largest number of tiles of keys, and of values, in shared memory, as PlanAttr allows.
 static constexpr int64_t kLeastStages = 2, kMostStages = 4;
 
 /// For the schedule decode: the number of keys of a part if the number of all keys is known only at the call, the least
@@ -119,8 +119,8 @@ BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
   int64_t most = byWarpgroups ? kColumnsOfWarpgroup / kMatrixColumns : 8;
   int64_t ofWarp = rowsOfWarp(byWarpgroups, rows);
   int64_t vectors = std::clamp<int64_t>(llvm::divideCeil(columns, kMatrixColumns), 2, most);
-  // Take the largest block whose task fits into shared memory. If the smallest one does not fit, AssignShared reports
-  // an error.
+  // Halve the columns, and then the rows, until the task fits into shared memory. If the smallest block does not fit,
+  // AssignShared reports an error.
   auto fits = [&] {
     return !MatrixMultiply::get(element) ||
            countShared(gpu, shape, ofWarp, vectors) <= int64_t(gpu.getShared());
@@ -278,7 +278,8 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   return rounds * steps * step + merge;
 }
 
-/// A plan with as many stages as fit into shared memory. Only warps that do nothing else copy more than one tile ahead.
+/// A plan with as many stages as fit into shared memory, but not more than there are tiles. Only producers, warps that do
+/// nothing else, copy more than one tile ahead; attentions that return their probabilities have none (ProduceTiles.cpp).
 static PlanAttr withMostStages(GpuAttr gpu, const AttentionShape &shape, Schedule schedule,
                                int64_t q, int64_t k, int64_t part) {
   auto planOf = [&](int64_t stages) {
@@ -286,8 +287,11 @@ static PlanAttr withMostStages(GpuAttr gpu, const AttentionShape &shape, Schedul
                          stages);
   };
   int64_t stages = kLeastStages;
-  if (Needs(gpu, shape, planOf(stages)).byWarpgroups)
-    while (stages < kMostStages && Needs(gpu, shape, planOf(stages + 1)).fitShared())
+  int64_t most = kMostStages;
+  if (shape.knowsKeys)
+    most = std::min<int64_t>(most, llvm::divideCeil(shape.keys, k));
+  if (Needs(gpu, shape, planOf(stages)).byWarpgroups && !shape.returnsProbabilities)
+    while (stages < most && Needs(gpu, shape, planOf(stages + 1)).fitShared())
       ++stages;
   return planOf(stages);
 }

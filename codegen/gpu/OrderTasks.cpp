@@ -6,14 +6,15 @@
 //     attn.attention ins(%qi, %kh, %vh) outs(...) at(%b, %h, %i, 0) mask(#attn.causal) plan(<phased, ...>)
 // becomes
 //   %tiles = ceildiv(%s, 128)
-//   scf.forall (%t, %b, %h) in (%tiles, %n, 12) shared_outs(%e) {
+//   scf.forall (%b, %t, %h) in (%n, %tiles, 12) shared_outs(%e) {
 //     %i = (%tiles - 1 - %t) * 128
 //     attn.attention ins(%qi, %kh, %vh) outs(...) at(%b, %h, %i, 0) mask(#attn.causal) plan(<phased, ...>)
 //
 // Blocks of threads start in the order of the tasks, the last loop variable first. With a causal mask, a later tile of
 // queries has more keys. If it starts late, the other multiprocessors are idle while it runs at the end. In the new
-// order, the last tiles of all heads start first. The tasks compute the same numbers. Under a mask whose rows have about
-// equally many keys, or whose numbers of keys are known only at the call, the order stays.
+// order, the last tiles of all heads of a batch item start first. The order does not go beyond a batch item, because
+// blocks that run together should read the same keys and values, so that these stay in the L2 cache. The tasks compute
+// the same numbers. Under a mask whose rows have about equally many keys, the order stays.
 // Test: test/codegen/gpu/order-tasks.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -37,7 +38,7 @@ using namespace attn;
 /// The number of keys that a row of `mask` keeps at query `q`, if there are very many keys, and if lengths and other
 /// captured numbers hide none of them.
 static int64_t countKeys(MaskInterface mask, unsigned numBatch, int64_t q) {
-  static constexpr int64_t kManyKeys = int64_t(1) << 20;
+  static constexpr int64_t kManyKeys = 1000000;
   SmallVector<int64_t> operands(numBatch, 0);
   operands.append({q, /*rows=*/1, kManyKeys});
   for (const KeptSet &set : mask.kept(numBatch))
@@ -47,15 +48,16 @@ static int64_t countKeys(MaskInterface mask, unsigned numBatch, int64_t q) {
   return hi - lo;
 }
 
-/// Whether later queries have more keys, as with a causal mask.
+/// Whether later queries have more keys, as with a causal mask. Three queries far from each other and from both ends
+/// show it: in a window, they have equally many keys.
 static bool growsWithQuery(MaskInterface mask, unsigned numBatch) {
-  int64_t early = countKeys(mask, numBatch, 1 << 10), middle = countKeys(mask, numBatch, 1 << 15),
-          late = countKeys(mask, numBatch, 1 << 19);
+  int64_t early = countKeys(mask, numBatch, 100000), middle = countKeys(mask, numBatch, 300000),
+          late = countKeys(mask, numBatch, 600000);
   return early < middle && middle < late;
 }
 
-/// If the tasks compute an attention for one tile of queries each, and later tiles have more keys, returns the loop over
-/// the tiles.
+/// Returns the loop over tiles of queries if each task computes an attention for one tile, and if later tiles have more
+/// keys.
 static std::optional<unsigned> findLoopOverQueries(scf::ForallOp tasks) {
   for (AttentionOp op : tasks.getBody()->getOps<AttentionOp>()) {
     MaskInterface mask = op.getMaskAttr();
@@ -82,7 +84,7 @@ struct OrderTasks : attn::impl::OrderTasksBase<OrderTasks> {
         order(tasks, *loop);
   }
 
-  /// Makes `loop`, over tiles of queries, the outermost one, and reverses it.
+  /// Reverses `loop`, which is over tiles of queries, and moves it before the loops over heads.
   static void order(scf::ForallOp tasks, unsigned loop) {
     OpBuilder builder(tasks);
     Location loc = tasks.getLoc();
@@ -96,21 +98,23 @@ struct OrderTasks : attn::impl::OrderTasksBase<OrderTasks> {
     OpFoldResult whole = upper[loop];
     for (auto *bounds : {&lower, &upper, &step})
       bounds->erase(bounds->begin() + loop);
-    lower.insert(lower.begin(), builder.getIndexAttr(0));
-    upper.insert(upper.begin(),
+    // Of several batch dimensions, the first one is that of the batch items, and the others are heads.
+    unsigned place = lower.size() > 1 ? 1 : 0;
+    lower.insert(lower.begin() + place, builder.getIndexAttr(0));
+    upper.insert(upper.begin() + place,
                  affine::makeComposedFoldedAffineApply(builder, loc, tiles, {whole}));
-    step.insert(step.begin(), builder.getIndexAttr(1));
+    step.insert(step.begin() + place, builder.getIndexAttr(1));
     auto ordered = scf::ForallOp::create(builder, loc, lower, upper, step, tasks.getOutputs(),
                                          tasks.getMapping());
     ordered.getRegion().takeBody(tasks.getRegion());
     Block *body = ordered.getBody();
-    Value variable = body->insertArgument(0u, builder.getIndexType(), loc);
+    Value variable = body->insertArgument(place, builder.getIndexType(), loc);
     builder.setInsertionPointToStart(body);
     Value first = getValueOrCreateConstantIndexOp(
         builder, loc,
         affine::makeComposedFoldedAffineApply(builder, loc, query, {variable, whole}));
-    body->getArgument(1 + loop).replaceAllUsesWith(first);
-    body->eraseArgument(1 + loop);
+    body->getArgument(loop + (place <= loop)).replaceAllUsesWith(first);
+    body->eraseArgument(loop + (place <= loop));
     tasks.replaceAllUsesWith(ordered.getResults());
     tasks.erase();
   }

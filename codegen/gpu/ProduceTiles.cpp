@@ -371,7 +371,7 @@ void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, Thr
   }
   // A step in a branch may not run, but its tiles must be released.
   auto step = cast<OnlineStepOp>(findSteps(op).front().op);
-  bool alwaysRuns = step == op || step->getParentOp() == op;
+  bool alwaysRuns = step == op || (isa<scf::ForOp>(op) && step->getParentOp() == op);
   if (findSteps(op).size() == 1 && alwaysRuns)
     releaseKeys(step, group.pipelines[0], group.turns[0]);
   else

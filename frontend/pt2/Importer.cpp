@@ -625,7 +625,7 @@ llvm::Expected<Model> Importer::run() {
 llvm::Expected<Model> attn::importPt2(StringRef path, MLIRContext &context,
                                       ArrayRef<std::string> names) {
   if (!names.empty())
-    return invalid("expected a .mlir file with names for its arguments, got '{0}'",
+    return invalid("expected no names of arguments, which a .pt2 file has, got '{0}'",
                    llvm::join(names, ","));
   llvm::Expected<Archive> archive = Archive::open(path);
   if (!archive)

@@ -214,6 +214,30 @@ module attributes {attn.task = 8} {}
 
 // -----
 
+// expected-error @+1 {{expected 2 to 4 stages, or 0, got stages = 5}}
+#p = #attn.plan<phased, q = 8, k = 16, stages = 5>
+
+// -----
+
+// expected-error @+1 {{expected 2 to 4 stages, or 0, got stages = 1}}
+#p = #attn.plan<phased, q = 8, k = 16, stages = 1>
+
+// -----
+
+// expected-error @+1 {{expected a group of 1 and the schedule phased or decode with stages, got group = 2 and phased}}
+#p = #attn.plan<phased, q = 8, k = 16, group = 2, stages = 2>
+
+// -----
+
+func.func @after() {
+  // expected-error @+1 {{expected an attn.online_step that computes scores as the next op}}
+  attn.after_scores {
+  }
+  return
+}
+
+// -----
+
 // expected-error @+1 {{expected 'attn.compute' to be bf16, got f16}}
 module attributes {attn.compute = f16} {}
 

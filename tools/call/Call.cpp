@@ -402,7 +402,8 @@ Failure Call::summarize() {
     for (int64_t e = 0; e < count; ++e)
       if (double value = results[i].at(e); std::isfinite(value)) {
         ++numFinite;
-        summary.mean += value / numFinite - summary.mean / numFinite; // a running mean, because the sum could overflow
+        summary.mean += value / numFinite -
+                        summary.mean / numFinite; // a running mean, because the sum could overflow
         summary.largest = std::max(summary.largest, std::abs(value));
       }
     summary.numNotFinite = count - numFinite;
@@ -467,7 +468,8 @@ Failure Call::run() {
 /// Creates the folder and its missing parents.
 static Failure createFolders(const std::string &path) {
   for (size_t slash = path.find('/', 1); slash != path.npos; slash = path.find('/', slash + 1))
-    mkdir(path.substr(0, slash).c_str(), 0777); // errors are ignored here; the last mkdir reports them
+    mkdir(path.substr(0, slash).c_str(),
+          0777); // errors are ignored here; the last mkdir reports them
   struct stat status;
   if (mkdir(path.c_str(), 0777) &&
       !(errno == EEXIST && !stat(path.c_str(), &status) && S_ISDIR(status.st_mode)))
@@ -586,10 +588,11 @@ static std::string getCpuModel() {
 #endif
 }
 
-/// The least number of calls that are measured.
-static constexpr size_t kLeastCalls = 3;
+/// The least number of samples that are measured.
+static constexpr size_t kLeastSamples = 3;
 
-/// On a GPU, the milliseconds of the calls that are measured together, and their largest number.
+/// A launch takes the CPU several microseconds, so on a GPU, a sample consists of so many calls, but at most kMostCalls,
+/// that they take kSampleMs.
 static constexpr double kSampleMs = 2, kMostCalls = 1000;
 
 Failure Call::measureOnGpu(double seconds) {
@@ -605,11 +608,10 @@ Failure Call::measureOnGpu(double seconds) {
   // The first call, which loads the code, is not measured.
   if (Failure failure = call(onGpu.arguments, weights, callOptions))
     return failure;
-  // Between two events are so many calls that they take kSampleMs, because the CPU needs time for the first launch.
   Latencies times;
   Gpu::Timer timer;
   int64_t calls = 1;
-  for (double total = 0; total < seconds * 1e3 || times.ms.size() < kLeastCalls;) {
+  for (double total = 0; total < seconds * 1e3 || times.ms.size() < kLeastSamples;) {
     double ms = 0;
     if (Failure failure = timer.start())
       return failure;
@@ -639,10 +641,10 @@ Failure Call::measureOnGpu(double seconds) {
               {"repetitions", std::to_string(times.ms.size() * size_t(calls))}};
   if (options.json)
     return {};
-  std::string text =
-      format("min %.4f ms, median %.4f, max %.4f of %zu calls; workspace %lld bytes", times.min(),
-             median, times.max(), times.ms.size() * size_t(calls),
-             (long long)onGpu.workspaceBytes);
+  std::string text = format(
+      "min %.4f ms, median %.4f, max %.4f of %zu samples of %lld calls; workspace %lld bytes",
+      times.min(), median, times.max(), times.ms.size(), (long long)calls,
+      (long long)onGpu.workspaceBytes);
   if (gflop > 0)
     text += format("; %.2f TFLOP/s, %.1f%% of the peak of bf16 matrices of %.2f", rate / 1e3,
                    100 * rate / peak, peak / 1e3);
