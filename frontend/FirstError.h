@@ -43,8 +43,7 @@ private:
     if (auto location = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>()) {
       if (location.getFilename() != path)
         stream << location.getFilename().getValue() << ":";
-      if (location.getLine() != 0) // a module has no line
-        stream << location.getLine() << ":";
+      stream << location.getLine() << ":";
       if (location.getColumn() != 0)
         stream << location.getColumn() << ":";
       stream << " ";
