@@ -78,8 +78,9 @@ LogicalResult PlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "expected a group of more than 1 and the schedule per-head or phased "
                           "with transposes = true, got group = "
                        << group << " and " << stringifySchedule(schedule);
-  if (stages != 0 && (stages < 2 || stages > 4))
-    return emitError() << "expected 2 to 4 stages, or 0, got stages = " << stages;
+  if (stages != 0 && (stages < kLeastStages || stages > kMostStages))
+    return emitError() << "expected " << kLeastStages << " to " << kMostStages
+                       << " stages, or 0, got stages = " << stages;
   if (stages != 0 && (group != 1 || (schedule != Schedule::Phased && !isDecode)))
     return emitError()
            << "expected a group of 1 and the schedule phased or decode with stages, got group = "

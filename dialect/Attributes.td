@@ -247,6 +247,10 @@ def Attn_PlanAttr : Attn_Attr<"Plan", "plan"> {
   }]>];
   let skipDefaultBuilders = 1;
   let assemblyFormat = [{ `<` $schedule `,` struct($q, $k, $group, $part, $transposes, $stages) `>` }];
+  let extraClassDeclaration = [{
+    /// The least and the largest number of stages of a plan that has stages.
+    static constexpr int64_t kLeastStages = 2, kMostStages = 4;
+  }];
   let genVerifyDecl = 1;
 }
 

@@ -7,6 +7,7 @@
 #ifndef ATTN_SUPPORT_LOOPS_H
 #define ATTN_SUPPORT_LOOPS_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/AffineMap.h"
 
 namespace attn {
@@ -26,6 +27,11 @@ inline std::optional<llvm::SmallVector<unsigned>> findLoops(mlir::AffineMap map)
     return std::nullopt;
   return llvm::map_to_vector(map.getResults(),
                              [](mlir::AffineExpr expr) { return *findLoop(expr); });
+}
+
+/// Returns the loop that each dimension of the first result of `op` runs over; none unless each has a loop of its own.
+inline std::optional<llvm::SmallVector<unsigned>> findResultLoops(mlir::linalg::LinalgOp op) {
+  return findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
 }
 
 } // namespace attn

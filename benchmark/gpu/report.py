@@ -10,8 +10,9 @@ import pathlib
 import statistics
 import sys
 
-# The speed relative to the base, beyond its spread, from which a variant shows something: for parts of the softmax, for
-# copies, and for all exponentials, which would take a quarter of the time if nothing overlapped with them.
+# A variant counts as faster if its speed relative to the base exceeds one of these numbers plus the spread of the base.
+# GAIN is for variants that change a part of the softmax. Without exponentials, the step would be a quarter faster if
+# nothing overlapped with them.
 GAIN, NO_COPY_GAIN, NO_EXP_GAIN = 1.08, 1.10, 1.25
 
 

@@ -42,9 +42,6 @@ static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
 /// hides in part.
 static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
 
-/// The least and the largest number of tiles of keys, and of values, in shared memory, as PlanAttr allows.
-static constexpr int64_t kLeastStages = 2, kMostStages = 4;
-
 /// For the schedule decode: the number of keys of a part if the number of all keys is known only at the call, the least
 /// number of tiles of a part, and the cycles that a second launch takes.
 static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
@@ -86,7 +83,7 @@ static int64_t rowsOfWarp(bool byWarpgroups, int64_t rows) {
   return std::clamp<int64_t>(rows / kWarpsOfBlock, kMatrixRows, kRowsOfWarp);
 }
 
-/// The bytes of `stages` tiles in shared memory.
+/// Returns the number of bytes that `stages` tiles take in shared memory.
 static int64_t bytesOf(const SharedTile &tile, int64_t stages) {
   return stages * tile.rows * tile.pitch() * tile.element.getIntOrFloatBitWidth() / 8;
 }
@@ -101,7 +98,7 @@ static int64_t countShared(GpuAttr gpu, const ProductShape &shape, int64_t rows,
   rows *= above;
   columns *= kWarpsOfProduct / above;
   int64_t depth = 8 * MatrixMultiply::get(element)->chunk();
-  // The right factor has a row for each column of the output, or the other way round.
+  // The layout of the right factor is not known here, so take the larger of its two possible tiles.
   int64_t right = std::max(bytesOf({columns, depth, element, byWarpgroups}, 2),
                            bytesOf({depth, columns, element, byWarpgroups}, 2));
   int64_t sums = shape.combined * rows * columns * shape.types.sum.getIntOrFloatBitWidth() / 8;
@@ -278,16 +275,17 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   return rounds * steps * step + merge;
 }
 
-/// A plan with as many stages as fit into shared memory, but not more than there are tiles. Only producers, warps that do
-/// nothing else, copy more than one tile ahead; attentions that return their probabilities have none (ProduceTiles.cpp).
+/// Returns a plan with as many stages as fit into shared memory, but not more than there are tiles. A plan has more than
+/// the least number of stages only if a producer copies the tiles (ProduceTiles.cpp): warpgroups multiply, and the
+/// attention does not return its probabilities.
 static PlanAttr withMostStages(GpuAttr gpu, const AttentionShape &shape, Schedule schedule,
                                int64_t q, int64_t k, int64_t part) {
   auto planOf = [&](int64_t stages) {
     return PlanAttr::get(gpu.getContext(), schedule, q, k, /*group=*/1, part, /*transposes=*/false,
                          stages);
   };
-  int64_t stages = kLeastStages;
-  int64_t most = kMostStages;
+  int64_t stages = PlanAttr::kLeastStages;
+  int64_t most = PlanAttr::kMostStages;
   if (shape.knowsKeys)
     most = std::min<int64_t>(most, llvm::divideCeil(shape.keys, k));
   if (Needs(gpu, shape, planOf(stages)).byWarpgroups && !shape.returnsProbabilities)

@@ -48,8 +48,8 @@ static int64_t countKeys(MaskInterface mask, unsigned numBatch, int64_t q) {
   return hi - lo;
 }
 
-/// Whether later queries have more keys, as with a causal mask. Three queries far from each other and from both ends
-/// show it: in a window, they have equally many keys.
+/// Whether later queries have more keys, as with a causal mask. The function compares three queries that are far from the
+/// first and the last one; in a window, these have equally many keys.
 static bool growsWithQuery(MaskInterface mask, unsigned numBatch) {
   int64_t early = countKeys(mask, numBatch, 100000), middle = countKeys(mask, numBatch, 300000),
           late = countKeys(mask, numBatch, 600000);
@@ -98,7 +98,7 @@ struct OrderTasks : attn::impl::OrderTasksBase<OrderTasks> {
     OpFoldResult whole = upper[loop];
     for (auto *bounds : {&lower, &upper, &step})
       bounds->erase(bounds->begin() + loop);
-    // Of several batch dimensions, the first one is that of the batch items, and the others are heads.
+    // The first of several batch dimensions counts batch items; the others count heads.
     unsigned place = lower.size() > 1 ? 1 : 0;
     lower.insert(lower.begin() + place, builder.getIndexAttr(0));
     upper.insert(upper.begin() + place,

@@ -19,7 +19,7 @@
 //         attn.after_scores { release %k }
 //         attn.online_step {attn.overlap = #attn.overlap<begin>}
 //         scf.for %j = %lo + %c128 to %full_hi step %c128 {
-//           wait for %k, and for %v of the previous step
+//           wait for %k and for the previous step's %v
 //           attn.after_scores { release %k }
 //           attn.online_step {attn.overlap = #attn.overlap<middle>}
 //           release %v
@@ -34,8 +34,8 @@
 // The step marked `begin` computes the scores and probabilities of its tile, the step marked `end` adds the products
 // with the values of the previous tile, and the steps marked `middle` do both. The softmax of a tile then overlaps with
 // products. Masked steps and steps on partial tiles do not overlap. A step reads its keys only for the scores, so their
-// tile is released before the softmax, and the next copy starts earlier. `attn.stages` on the steps, from the plan, is
-// the number of tiles in the circular buffers.
+// tile is released before the softmax, and the next copy starts earlier. A circular buffer has as many tiles as
+// `attn.stages` on its steps says, or 2 if no step has this attribute.
 //
 // For a step outside of loops, the producer copies one tile of each tensor. Attentions that read tiles of the same
 // shapes from the same tensors share buffers in shared memory.
@@ -71,9 +71,6 @@ using namespace attn;
 /// block divide these 512 among them: a thread of the producers keeps 24 registers, and the threads of each other
 /// warpgroup get an equal part of the rest. setmaxnreg takes multiples of 8.
 static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
-
-/// The number of stages of steps that do not state one.
-static constexpr int64_t kDefaultStages = 2;
 
 namespace {
 /// A tile that consists of consecutive rows of an argument of the task, with all columns.
@@ -283,7 +280,7 @@ void Producing::makeGroups() {
         return haveSameTiles(group.first, step) && haveSameTensors(function, group.first, step);
       });
       if (found == groups.end())
-        found = &groups.emplace_back(Group{{}, step, 0, kDefaultStages, {}, {}, {}, {}});
+        found = &groups.emplace_back(Group{{}, step, 0, PlanAttr::kLeastStages, {}, {}, {}, {}});
       found->ops.push_back(op);
       found->keys = std::max(found->keys, chain.getTileKeys());
       if (auto stages = step.op->getAttrOfType<IntegerAttr>(AttnDialect::kStagesAttr))

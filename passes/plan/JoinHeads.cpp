@@ -73,11 +73,10 @@ static std::optional<Projection> matchProjection(Value value) {
                                        [](Type type) { return getElementTypeOrSelf(type); })))
     return std::nullopt;
   AffineMap left = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
-            right = op.getMatchingIndexingMap(op.getDpsInputOperand(1)),
-            out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+            right = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
-  std::optional<SmallVector<unsigned>> ofResult = findLoops(out);
+  std::optional<SmallVector<unsigned>> ofResult = findResultLoops(op);
   if (reductions.size() != 1 || !ofResult)
     return std::nullopt;
   Projection projection = {op, {}, {}, reductions.front(), 0};

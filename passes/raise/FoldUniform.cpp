@@ -134,8 +134,7 @@ Attribute Evaluator::compute(Operation *op, ArrayRef<int64_t> index) {
 /// The element that `op` computes at `index`. If `op` is a reduction, the elements of an operand are known only if they
 /// are all equal.
 Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
-  std::optional<SmallVector<unsigned>> loops =
-      attn::findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+  std::optional<SmallVector<unsigned>> loops = attn::findResultLoops(op);
   if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 || !loops)
     return {};
   bool isReduction = op.getNumReductionLoops() > 0;

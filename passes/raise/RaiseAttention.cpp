@@ -84,11 +84,6 @@ static bool isPlainContraction(linalg::LinalgOp op) {
   return isAttentionElement(types.a) && isAttentionElement(types.b) && types.sum.isF32();
 }
 
-/// The loops that the result of a contraction names.
-static SmallVector<unsigned> getResultLoops(linalg::LinalgOp contraction) {
-  return *findLoops(contraction.getMatchingIndexingMap(contraction.getDpsInitOperand(0)));
-}
-
 /// A float type that attention cannot have and that `op` reads or writes, if there is one.
 static Type findOtherFloat(Operation *op) {
   SmallVector<Type> types(op->getOperandTypes());
@@ -117,7 +112,7 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
       !llvm::all_of(llvm::seq(d), isNamed))
     return std::nullopt;
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(d, op.getContext()));
-  for (auto [loop, coordinate] : llvm::zip_equal(getResultLoops(op), map.getResults()))
+  for (auto [loop, coordinate] : llvm::zip_equal(*findResultLoops(op), map.getResults()))
     loops[loop] = coordinate;
   auto access = [&](unsigned i) {
     OpOperand &operand = op->getOpOperand(i);
@@ -603,7 +598,7 @@ LogicalResult Raiser::chooseDims() {
                          << *found << " of the probabilities";
 
   SmallVector<unsigned> ofValueOnly, batch;
-  for (unsigned loop : getResultLoops(valueProduct)) {
+  for (unsigned loop : *findResultLoops(valueProduct)) {
     if (!llvm::is_contained(probabilitiesLoops, loop))
       ofValueOnly.push_back(loop);
     if (loop != q)

@@ -132,8 +132,7 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
   int64_t rows = task ? task.getRows() : kRowsPerTask;
   // The loops are in the order of the output. Its last dimension is left to vectors unless the plan divides it.
-  std::optional<SmallVector<unsigned>> out =
-      findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
+  std::optional<SmallVector<unsigned>> out = findResultLoops(op);
   if (!out || out->empty())
     return sizes;
   unsigned last = out->pop_back_val();

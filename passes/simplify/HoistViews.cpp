@@ -96,11 +96,6 @@ OpFoldResult getSize(OpBuilder &builder, Location loc, Value operand, int64_t di
                                          known ? known : attn::dimOf(builder, loc, operand, dim));
 }
 
-/// The loop that each dimension of the result of `op`, which has plain loops, runs over.
-SmallVector<unsigned> getResultLoops(linalg::LinalgOp op) {
-  return *attn::findLoops(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
-}
-
 /// The loops that the operand read through `map` runs over; none for a dimension read at a
 /// constant.
 SmallVector<std::optional<unsigned>> getLoops(AffineMap map) {
@@ -296,7 +291,7 @@ struct HoistExpand : OpRewritePattern<tensor::ExpandShapeOp> {
     // The sizes that each loop is split into; empty for reductions, which the view does not have.
     SmallVector<SmallVector<OpFoldResult>> parts(op.getNumLoops());
     SmallVector<OpFoldResult> shape = view.getMixedOutputShape();
-    for (auto [loop, group] : llvm::zip_equal(getResultLoops(op), view.getReassociationIndices()))
+    for (auto [loop, group] : llvm::zip_equal(*attn::findResultLoops(op), view.getReassociationIndices()))
       for (int64_t i : group)
         parts[loop].push_back(shape[i]);
 
@@ -357,7 +352,7 @@ struct HoistCollapse : OpRewritePattern<tensor::CollapseShapeOp> {
           view, "expected a structured op without another use under the view");
 
     // The first loop of each merged group absorbs the others; `merged` has the group at the first loop.
-    SmallVector<unsigned> ofResult = getResultLoops(op);
+    SmallVector<unsigned> ofResult = *attn::findResultLoops(op); // getProducer has checked the loops
     SmallVector<SmallVector<unsigned>> merged(op.getNumLoops());
     for (ReassociationIndices group : view.getReassociationIndices())
       if (group.size() > 1)
@@ -470,7 +465,7 @@ Value createSlice(OpBuilder &builder, Location loc, Value source, ArrayRef<OpFol
 Value cutLoops(PatternRewriter &rewriter, Location loc, linalg::LinalgOp op,
                MutableArrayRef<Cut> cutsOfResult) {
   SmallVector<std::optional<Cut>> cuts(op.getNumLoops());
-  SmallVector<unsigned> ofResult = getResultLoops(op);
+  SmallVector<unsigned> ofResult = *attn::findResultLoops(op); // getProducer has checked the loops
   for (auto [dim, cut] : llvm::enumerate(cutsOfResult)) {
     if (!cut.isDropped && isZeroInteger(cut.offset) && isOneInteger(cut.stride)) {
       FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual(

@@ -16,9 +16,9 @@ sizes are NAME.other.in0.npy and so on. --ops counts the ops of the exported fil
 
 With --gpu, the script compiles each model for sm_80 and for sm_90a, and runs nothing.
 
-The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only, or if
-FILE does not have the same attentions for a model. --write writes FILE. For each model that torch cannot export, the
-script prints a line that test/summary.py counts.
+The script exits with 1 if an exported model does not compile or gives wrong results, except with --report-only. It also
+exits with 1 if the number of fused attentions of a model differs from the number in FILE; --write writes FILE instead.
+For each model that torch cannot export, the script prints a line that test/summary.py counts.
 
 Needs torch, transformers, timm, einops and numpy.
 """

@@ -588,7 +588,7 @@ static std::string getCpuModel() {
 #endif
 }
 
-/// The least number of samples that are measured.
+/// A measurement takes at least this number of samples.
 static constexpr size_t kLeastSamples = 3;
 
 /// A launch takes the CPU several microseconds, so on a GPU, a sample consists of so many calls, but at most kMostCalls,
