@@ -6,6 +6,7 @@
 
 #include "codegen/Codegen.h"
 
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -33,6 +34,16 @@ LogicalResult attn::moveSymbols(ModuleOp level, ModuleOp library,
                                             level.getBody()->getOperations());
   level.erase();
   return success();
+}
+
+LLVM::LLVMStructType attn::getContextType(const LLVMTypeConverter &converter, bool hasPointer,
+                                          TypeRange captured) {
+  SmallVector<Type> fields;
+  if (hasPointer)
+    fields.push_back(LLVM::LLVMPointerType::get(&converter.getContext()));
+  for (Type type : captured)
+    fields.push_back(converter.convertType(type));
+  return LLVM::LLVMStructType::getLiteral(&converter.getContext(), fields);
 }
 
 std::string attn::getKernelName(llvm::StringRef task, int64_t number) {

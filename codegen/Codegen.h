@@ -10,10 +10,15 @@
 #include "codegen/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
 #include "codegen/CodegenInterface.h.inc"
+
+namespace mlir {
+class LLVMTypeConverter;
+}
 
 namespace attn {
 
@@ -26,6 +31,12 @@ llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
 /// Returns the name of the GPU kernel that runs `task`. `number` is the number of the kernel in its module. The name
 /// consists of letters, digits and underscores.
 std::string getKernelName(llvm::StringRef task, int64_t number);
+
+/// The struct that a task reads its captured values from: a pointer if `hasPointer`, and then the captured values, whose
+/// types are `captured`. The caller of attn.parallel_for writes the struct, and the task on a CPU, or the kernel on a
+/// GPU, reads it.
+mlir::LLVM::LLVMStructType getContextType(const mlir::LLVMTypeConverter &converter, bool hasPointer,
+                                          mlir::TypeRange captured);
 
 } // namespace attn
 

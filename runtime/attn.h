@@ -319,7 +319,8 @@ typedef struct attn_statistics {
   const char *level;
   int64_t *worker_tasks; ///< null, or (on a CPU) an array that gets the number of tasks of each worker
   const char *schedules; ///< of all attentions, in order, such as "per-head, whole-scores"
-  int64_t tiles_run;     ///< tiles of queries by keys whose scores were computed in loops over keys; 0 on a GPU
+  int64_t tiles_run;     ///< tiles of queries by keys whose scores were computed in loops over keys; 0 on a GPU, see
+                         ///< attn_call_options.tile_counts
   int64_t tiles_skipped; ///< tiles that these loops skipped because of the mask
 } attn_statistics;
 
@@ -340,6 +341,9 @@ typedef struct attn_call_options {
   /// sets bit i of this word if a length or an index in input i is out of range (bit 31 for all inputs from 31 on). It
   /// clears no bit.
   void *range_errors;
+  /// For a call on a GPU: null, or the address of two int64_t in the memory of the device, aligned to 8 bytes. The call
+  /// adds the number of tiles that it runs to the first number, and the number of tiles that it skips to the second.
+  void *tile_counts;
 } attn_call_options;
 
 /// Runs the function. Inputs and outputs come in the order of the signature. They are compact row-major tensors in

@@ -111,10 +111,10 @@ static attn_status check_stream(const attn_function_info *info, const attn_call_
 /// Checks the options of a call on a CPU. The default number of workers is that of the attn_pool, or 1 without a
 /// parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
-  if (options->stream || options->range_errors)
+  if (options->stream || options->range_errors || options->tile_counts)
     return attnrt_fail(
         ATTN_ERROR_USAGE,
-        "%s: expected null stream and range_errors for a CPU, got one that is not null",
+        "%s: expected null stream, range_errors and tile_counts for a CPU, got one that is not null",
         info->name);
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
@@ -222,8 +222,9 @@ static attn_status run_on_gpu(const attn_function *function, const attnrt_packed
   attn_kernel_call call = {.inputs = a->data,
                            .outputs = a->data + function->info->num_inputs,
                            .dims = a->symbols.values,
-                           .workspace = options->workspace};
-  statistics->tiles_run = statistics->tiles_skipped = 0; // GPUs do not count tiles
+                           .workspace = options->workspace,
+                           .tiles = options->tile_counts};
+  statistics->tiles_run = statistics->tiles_skipped = 0; // the kernels count later, in tile_counts
   return attnrt_cuda_run(function, weights, options, size->total, &call);
 }
 

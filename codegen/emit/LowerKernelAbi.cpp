@@ -23,14 +23,16 @@
 //   }
 //
 // A task with `attn.launch` is a declaration. The attn.parallel_for that names it becomes a call of call->launch with
-// the number of the kernel, the count and the context. attn.count_tiles adds to call->tiles[%worker] in a task, and to
-// call->tiles[0] in an entry, because worker 0 runs the entry. Functions with attn.kernel = "workspace" and "pack"
-// become attn_workspace_fn and attn_pack_fn. Unrealized casts convert between memrefs and descriptors, and between
-// index and i64; the conversion to LLVM resolves them. Other functions stay unchanged.
+// the number of the kernel, the count and the context, which begins with call->tiles. attn.count_tiles adds to
+// call->tiles[%worker] in a task, and to call->tiles[0] in an entry, because worker 0 runs the entry. Functions with
+// attn.kernel = "workspace" and "pack" become attn_workspace_fn and attn_pack_fn. Unrealized casts convert between
+// memrefs and descriptors, and between index and i64; the conversion to LLVM resolves them. Other functions stay
+// unchanged.
 // Test: test/codegen/emit/lower-kernel-abi.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/Codegen.h"
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/Passes.h"
 #include "dialect/Attn.h"
@@ -158,7 +160,7 @@ struct LowerKernelAbi : attn::impl::LowerKernelAbiBase<LowerKernelAbi> {
       tasks.insert(task);
     }
     for (Operation *task : tasks) {
-      if (task->hasAttr(AttnDialect::kLaunchAttr))
+      if (isLaunched(cast<func::FuncOp>(task)))
         task->erase(); // its code is among the kernels of the level
       else
         lowerTask(cast<func::FuncOp>(task));
@@ -202,17 +204,15 @@ private:
     return ops;
   }
 
+  static bool isLaunched(func::FuncOp task) { return task->hasAttr(AttnDialect::kLaunchAttr); }
+
   static bool needsCall(func::FuncOp task) { return usesScratch(task) || !counts(task).empty(); }
 
-  /// The type of a task's context. If the task needs the call, the context begins with a pointer to the call. The
-  /// captured values follow.
+  /// The type of a task's context. It begins with call->tiles for a kernel of a GPU, and with a pointer to the call for
+  /// another task that needs the call.
   LLVM::LLVMStructType contextType(func::FuncOp task) {
-    SmallVector<Type> fields;
-    if (needsCall(task))
-      fields.push_back(LLVM::LLVMPointerType::get(&getContext()));
-    for (Type type : task.getArgumentTypes().drop_front(2).drop_back(usesScratch(task)))
-      fields.push_back(converter->convertType(type));
-    return LLVM::LLVMStructType::getLiteral(&getContext(), fields);
+    return getContextType(*converter, isLaunched(task) || needsCall(task),
+                          task.getArgumentTypes().drop_front(2).drop_back(usesScratch(task)));
   }
 
   /// Gives `function` the signature (types...) -> () and returns its new arguments. The old arguments stay before the
@@ -240,7 +240,9 @@ private:
 
     AbiBuilder b(loop.getLoc(), loop->getBlock(), loop->getIterator(), *converter);
     int32_t next = 0;
-    if (needsCall(task))
+    if (isLaunched(task))
+      b.store(b.callField(call, CALL_FIELD(tiles)), b.field(type, context, next++));
+    else if (needsCall(task))
       b.store(call, b.field(type, context, next++));
     for (Value captured : loop.getArgs())
       b.store(b.toLLVM(captured), b.field(type, context, next++));

@@ -99,6 +99,38 @@ Value attn::cloneSlice(ThreadBuilder &b, Value value, Operation *scope, IRMappin
   return mapping.lookup(value);
 }
 
+BlockArgument attn::findConstantArgument(func::FuncOp task, Value buffer) {
+  auto root = [](Value buffer) {
+    while (auto view = buffer.getDefiningOp<memref::SubViewOp>())
+      buffer = view.getSource();
+    return buffer;
+  };
+  auto argument = dyn_cast<BlockArgument>(root(buffer));
+  if (!argument || argument.getOwner() != &task.front())
+    return {};
+  auto isArgument = [&](Value buffer) { return root(buffer) == argument; };
+  WalkResult walk = task.walk([&](Operation *op) {
+    auto store = dyn_cast<memref::StoreOp>(op);
+    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
+    bool writes = (store && isArgument(store.getMemRef())) ||
+                  (destination && llvm::any_of(destination.getDpsInits(), isArgument));
+    return writes ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walk.wasInterrupted() ? BlockArgument() : argument;
+}
+
+scf::IfOp attn::findTileTest(scf::ForOp loop) {
+  scf::IfOp test;
+  for (const StepTiles &step : findSteps(loop)) {
+    auto branch = dyn_cast<scf::IfOp>(loop.getBody()->findAncestorOpInBlock(*step.op));
+    if (!branch || (test && branch != test) ||
+        !branch.getThenRegion().isAncestor(step.op->getParentRegion()))
+      return {};
+    test = branch;
+  }
+  return test;
+}
+
 StagedTile StagedTile::create(ThreadBuilder &top, ThreadBuilder &b, Value operand, int64_t rows,
                               int64_t stages, bool isSwizzled, int64_t threads) {
   auto type = cast<MemRefType>(operand.getType());

@@ -56,6 +56,13 @@ llvm::SmallVector<Chain> findChains(mlir::Block &block);
 mlir::Value cloneSlice(ThreadBuilder &b, mlir::Value value, mlir::Operation *scope,
                        mlir::IRMapping &mapping);
 
+/// The argument of `task` that `buffer` is a view of. Null if there is none, or if the task writes to the argument.
+mlir::BlockArgument findConstantArgument(mlir::func::FuncOp task, mlir::Value buffer);
+
+/// The op in the body of `loop` that skips hidden tiles of a packed mask: all steps of an iteration are in its first
+/// branch. Null if there is no such op.
+mlir::scf::IfOp findTileTest(mlir::scf::ForOp loop);
+
 /// The place in shared memory of a tile that steps read.
 struct StagedTile {
   /// Allocates memory at `top` for `stages` tiles like `operand`, with `rows` rows, and emits code at `b` that clears

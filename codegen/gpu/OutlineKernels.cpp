@@ -6,18 +6,24 @@
 //       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648>} {...}
 // becomes
 //   func.func private @f.attend(index, index, index, memref<?x64xf16>)
-//       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648, arguments = 64>}
+//       attributes {attn.launch = #attn.launch<threads = 128, shared = 27648, arguments = 72>}
 //   gpu.module @kernels [#nvvm.target<chip = "sm_80">] {
 //     llvm.mlir.global external @shared() {addr_space = 3} : !llvm.array<0 x i8>     dynamic shared memory
-//     llvm.func @f_attend_0(%context: !llvm.ptr {llvm.byval = !llvm.struct<(i64, struct<(ptr, ptr, i64, ..)>)>})
+//     llvm.func @f_attend_0(%context: !llvm.ptr {llvm.byval = !llvm.struct<(ptr, i64, struct<(ptr, ptr, i64, ..)>)>})
 //         attributes {nvvm.kernel, nvvm.maxntid = array<i32: 128>} {
 //       %index = nvvm.read.ptx.sreg.ctaid.x
 //       %n, %x = the fields of %context ...
 //
 // The first parameter of a kernel is the struct of captured values, which LowerKernelAbi also passes to tasks on CPUs.
-// Each tensor map is a further parameter. Each block of threads runs one task. The declaration stays for
-// attn.parallel_for, which LowerKernelAbi lowers to a launch. attn.count_tiles is erased. In a kernel with producers
-// (ProduceTiles.cpp), gpu.barrier becomes a barrier of all threads but the producers.
+// Its first field points to the counts of tiles of the call. Each tensor map is a further parameter. Each block of
+// threads runs one task. The declaration stays for attn.parallel_for, which LowerKernelAbi lowers to a launch. In a
+// kernel with producers (ProduceTiles.cpp), gpu.barrier becomes a barrier of all threads but the producers.
+//
+//   attn.count_tiles run(%run) skipped(%skipped)
+// becomes
+//   scf.if (thread 0 of the block, and the pointer to the counts is not null) {
+//     llvm.atomicrmw add %counts, %run; the same for the second count and %skipped
+//   }
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -34,6 +40,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 using namespace mlir;
@@ -45,8 +52,8 @@ namespace attn {
 
 using namespace attn;
 
-/// Shared memory is address space 3 of LLVM's NVPTX.
-static constexpr unsigned kSharedSpace = 3;
+/// The numbers of global memory and of shared memory in LLVM's NVPTX.
+static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 /// Swizzled tiles (TileCopies.h) begin at multiples of 1024 bytes.
 static constexpr uint64_t kSharedAlignment = 1024;
 /// The largest size in bytes of the parameters of a kernel in PTX 8.0.
@@ -122,10 +129,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
           return IntegerAttr::get(IntegerType::get(space.getContext(), 64), number);
         });
     auto pointer = LLVM::LLVMPointerType::get(&getContext());
-    SmallVector<Type> fields =
-        llvm::map_to_vector(task.getArgumentTypes().drop_front(2),
-                            [&](Type type) { return converter.convertType(type); });
-    auto context = LLVM::LLVMStructType::getLiteral(&getContext(), fields);
+    LLVM::LLVMStructType context = getContextType(converter, /*hasPointer=*/true,
+                                                  task.getArgumentTypes().drop_front(2));
     SmallVector<nvgpu::TmaCreateDescriptorOp> boxes;
     task.walk([&](nvgpu::TmaCreateDescriptorOp op) { boxes.push_back(op); });
     DataLayout layout(getOperation());
@@ -169,24 +174,31 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
       if (tensor->use_empty())
         tensor->erase();
     }
-    ImplicitLocOpBuilder b(task.getLoc(), OpBuilder::atBlockBegin(&entry));
+    ThreadBuilder b(task.getLoc(), OpBuilder::atBlockBegin(&entry));
+    auto load = [&](int32_t i) -> Value {
+      Value place =
+          LLVM::GEPOp::create(b, pointer, context, given, ArrayRef<LLVM::GEPArg>{0, i});
+      return LLVM::LoadOp::create(b, context.getBody()[i], place);
+    };
     entry.getArgument(0).replaceAllUsesWith(gpu::BlockIdOp::create(b, gpu::Dimension::x));
-    for (auto [i, field] : llvm::enumerate(fields)) {
-      BlockArgument argument = entry.getArgument(2 + i);
+    // Field 0 has the counts, and field i has argument i + 1 of the task, after the index and the worker.
+    for (unsigned i = 1; i < context.getBody().size(); ++i) {
+      BlockArgument argument = entry.getArgument(1 + i);
       if (argument.use_empty())
         continue;
-      Value place =
-          LLVM::GEPOp::create(b, pointer, context, given, ArrayRef<LLVM::GEPArg>{0, int32_t(i)});
-      Value value = LLVM::LoadOp::create(b, field, place);
-      if (field != argument.getType())
+      Value value = load(i);
+      if (value.getType() != argument.getType())
         value = UnrealizedConversionCastOp::create(b, argument.getType(), value).getResult(0);
       argument.replaceAllUsesWith(value);
     }
     entry.eraseArguments(0, entry.getNumArguments() - 1 - boxes.size());
+    SmallVector<CountTilesOp> counts;
+    kernel.walk([&](CountTilesOp op) { counts.push_back(op); });
+    Value tiles = counts.empty() ? Value() : load(0);
+    for (CountTilesOp op : counts)
+      lower(op, tiles);
     kernel.walk([&](Operation *op) {
-      if (isa<CountTilesOp>(op)) {
-        op->erase();
-      } else if (auto memory = dyn_cast<gpu::DynamicSharedMemoryOp>(op)) {
+      if (auto memory = dyn_cast<gpu::DynamicSharedMemoryOp>(op)) {
         ImplicitLocOpBuilder b(op->getLoc(), op);
         auto descriptor = MemRefDescriptor::fromStaticShape(
             b, b.getLoc(), converter, MemRefType::Builder(memory.getType()).setShape({0}),
@@ -212,6 +224,29 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     return layout.getTypeSize(context);
   }
 
+  /// Adds the counts of `op` to the counts of the call at `tiles`, which is null if the call does not count.
+  static void lower(CountTilesOp op, Value tiles) {
+    ThreadBuilder b(op.getLoc(), op);
+    Value null = LLVM::ZeroOp::create(b, tiles.getType());
+    Value counts = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, tiles, null);
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.constant(0));
+    auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, isFirst, counts));
+    ThreadBuilder in(op.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
+    auto global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+    Value base = LLVM::AddrSpaceCastOp::create(in, global, tiles);
+    for (auto [i, count] : llvm::enumerate(op.getOperands())) {
+      if (isConstantIntValue(count, 0))
+        continue;
+      Value counter =
+          LLVM::GEPOp::create(in, global, b.getI64Type(), base, ArrayRef<LLVM::GEPArg>{int32_t(i)});
+      Value added = arith::IndexCastOp::create(in, b.getI64Type(), count);
+      LLVM::AtomicRMWOp::create(in, LLVM::AtomicBinOp::add, counter, added,
+                                LLVM::AtomicOrdering::monotonic);
+    }
+    op.erase();
+  }
+
   /// The attribute that describes the tensor map of `op`. Its tensor is an argument of the task; `context` is the type
   /// of the struct of captured values.
   static Attribute describe(nvgpu::TmaCreateDescriptorOp op, LLVM::LLVMStructType context,
@@ -221,7 +256,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     int64_t offset = 0, dim = 0;
     for (auto [i, field] : llvm::enumerate(context.getBody())) {
       offset = llvm::alignTo(offset, layout.getTypeABIAlignment(field));
-      if (i + 2 == tensor.getArgNumber())
+      if (i + 1 == tensor.getArgNumber())
         break;
       offset += layout.getTypeSize(field);
     }

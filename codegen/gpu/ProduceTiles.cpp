@@ -37,6 +37,25 @@
 // tile is released before the softmax, and the next copy starts earlier. A circular buffer has as many tiles as
 // `attn.stages` on its steps says, or 2 if no step has this attribute.
 //
+// If a packed mask may hide tiles, a warp of the producers tests the mask like the consumers, and one of its threads
+// copies the tiles that are not hidden:
+//
+//   scf.for %j = %lo to %hi step %c128 {
+//     %begin, %end, %all = attn.test_mask %words[.., tile %j]
+//     scf.if %begin < %end {
+//       attn.online_step ins(%q, %k[%j, 128 rows], %v[%j, 128 rows]) ...
+//     }
+//   }
+// becomes, for producers and consumers,
+//   scf.for %j = %lo to %hi step %c128 {
+//     %begin, %end, %all = attn.test_mask %words[.., tile %j]
+//     scf.if %begin < %end { scf.if %is_producer { copy %k, copy %v } }
+//   }
+//   scf.for %j = %lo to %hi step %c128 {
+//     %begin, %end, %all = attn.test_mask %words[.., tile %j]
+//     scf.if %begin < %end { wait for both, attn.after_scores { release %k }, attn.online_step, release %v }
+//   }
+//
 // For a step outside of loops, the producer copies one tile of each tensor. Attentions that read tiles of the same
 // shapes from the same tensors share buffers in shared memory.
 //
@@ -68,9 +87,9 @@ namespace attn {
 using namespace attn;
 
 /// A multiprocessor has 65536 registers, which is 512 times the number of threads of a warpgroup. The warpgroups of a
-/// block divide these 512 among them: a thread of the producers keeps 24 registers, and the threads of each other
+/// block divide these 512 among them: a thread of the producers keeps 32 registers, and the threads of each other
 /// warpgroup get an equal part of the rest. setmaxnreg takes multiples of 8.
-static constexpr int64_t kRegisters = 512, kProducerRegisters = 24, kRegisterUnit = 8;
+static constexpr int64_t kRegisters = 512, kProducerRegisters = 32, kRegisterUnit = 8;
 
 namespace {
 /// A tile that consists of consecutive rows of an argument of the task, with all columns.
@@ -109,9 +128,9 @@ public:
   void run();
 
 private:
-  bool isWritten(BlockArgument argument);
   bool canClone(Value value, scf::ForOp loop);
   bool canProduce(Operation *op);
+  scf::IfOp findCopyTest(scf::ForOp loop);
   Value createMap(const Box &box, const SharedTile &tile);
   void makeGroups();
   void produce(ThreadBuilder &b);
@@ -123,6 +142,8 @@ private:
   func::FuncOp function;
   SmallVector<Chain> &chains;
   int64_t threads;
+  Value isProducer; ///< whether this thread starts copies
+  bool tests = false; ///< whether a warp of producers tests which tiles to copy
   ThreadBuilder top; ///< inserts before the branch between producers and consumers
   SmallVector<Group, 0> groups;
   /// Each op with steps, and the number of its group.
@@ -167,23 +188,6 @@ std::optional<Box> Box::find(func::FuncOp function, Value tile) {
   return box;
 }
 
-/// Whether some op of the task writes to `argument`.
-bool Producing::isWritten(BlockArgument argument) {
-  auto isView = [&](Value buffer) {
-    while (auto view = buffer.getDefiningOp<memref::SubViewOp>())
-      buffer = view.getSource();
-    return buffer == argument;
-  };
-  WalkResult walk = function.walk([&](Operation *op) {
-    auto store = dyn_cast<memref::StoreOp>(op);
-    auto destination = dyn_cast<DestinationStyleOpInterface>(op);
-    bool writes = (store && isView(store.getMemRef())) ||
-                  (destination && llvm::any_of(destination.getDpsInits(), isView));
-    return writes ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return walk.wasInterrupted();
-}
-
 /// Whether the producers can also compute `value`. They can if it depends only on arguments of the task, and on no
 /// memory that the task writes. `loop` is the loop around the value, or null.
 bool Producing::canClone(Value value, scf::ForOp loop) {
@@ -192,13 +196,11 @@ bool Producing::canClone(Value value, scf::ForOp loop) {
   Operation *op = value.getDefiningOp();
   if (op->getNumRegions() != 0)
     return false;
-  if (auto load = dyn_cast<memref::LoadOp>(op)) {
-    auto argument = dyn_cast<BlockArgument>(load.getMemRef());
-    if (!argument || isWritten(argument))
-      return false;
-  } else if (!isPure(op)) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  auto test = dyn_cast<TestMaskOp>(op);
+  if (load || test ? !findConstantArgument(function, load ? load.getMemRef() : test.getWords())
+                   : !isPure(op))
     return false;
-  }
   return llvm::all_of(op->getOperands(), [&](Value operand) { return canClone(operand, loop); });
 }
 
@@ -215,7 +217,7 @@ bool Producing::canProduce(Operation *op) {
       return false;
     return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
       std::optional<Box> box = Box::find(function, operand->get());
-      if (!box || isWritten(box->tensor))
+      if (!box || !findConstantArgument(function, box->tensor))
         return false;
       for (ArrayRef<OpFoldResult> offsets : box->offsets)
         for (OpFoldResult offset : offsets)
@@ -289,8 +291,17 @@ void Producing::makeGroups() {
     }
 }
 
+/// The op of `loop` that skips hidden tiles, if the producers can skip them too. Null otherwise.
+scf::IfOp Producing::findCopyTest(scf::ForOp loop) {
+  scf::IfOp test = loop ? findTileTest(loop) : scf::IfOp();
+  return test && canClone(test.getCondition(), loop) ? test : scf::IfOp();
+}
+
 /// Emits the copies of the tiles for one iteration of `op`. `mapping` has the replacement for the loop variable.
 void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping) {
+  ThreadBuilder::InsertionGuard guard(b);
+  if (tests)
+    b.setInsertionPointToStart(scf::IfOp::create(b, isProducer).thenBlock());
   for (auto [i, operand] : llvm::enumerate(findSteps(op).front().keyAndValue())) {
     Box box = *Box::find(function, operand->get());
     SmallVector<Value> coordinates;
@@ -306,7 +317,7 @@ void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMappi
   }
 }
 
-/// Emits the code of the thread that copies tiles, for all ops in order.
+/// Emits the code of the thread that copies tiles, or of its warp if the warp tests the mask, for all ops in order.
 void Producing::produce(ThreadBuilder &b) {
   IRMapping mapping;
   for (auto [op, number] : order) {
@@ -322,6 +333,10 @@ void Producing::produce(ThreadBuilder &b) {
     ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(copies.getBody()));
     IRMapping inLoop = mapping;
     inLoop.map(loop.getInductionVar(), copies.getInductionVar());
+    if (scf::IfOp test = findCopyTest(loop)) {
+      Value isKept = cloneSlice(in, test.getCondition(), function, inLoop);
+      in.setInsertionPointToStart(scf::IfOp::create(in, isKept).thenBlock());
+    }
     copyTiles(in, op, groups[number], inLoop);
   }
 }
@@ -355,6 +370,22 @@ static void releaseKeys(OnlineStepOp step, const TilePipeline &keys, Value turn)
   keys.release(in, turn);
 }
 
+/// Whether exactly one step runs each time that `block` runs.
+static bool runsOneStep(Block &block) {
+  Operation *found = nullptr;
+  for (Operation &op : block) {
+    if (findSteps(&op).empty())
+      continue;
+    if (found)
+      return false;
+    found = &op;
+  }
+  auto branch = dyn_cast_if_present<scf::IfOp>(found);
+  return isa_and_present<OnlineStepOp>(found) ||
+         (branch && branch.elseBlock() && runsOneStep(*branch.thenBlock()) &&
+          runsOneStep(*branch.elseBlock()));
+}
+
 /// Waits at `first` for the tiles of the steps in `op`, and releases them, the values at `last`.
 void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last) {
   for (auto [pipeline, turn] : llvm::zip_equal(group.pipelines, group.turns))
@@ -366,11 +397,10 @@ void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, Thr
       operand->assign(viewOf(b, pipeline, turn, operand->get()));
     step.query->assign(group.stagedQuery);
   }
-  // A step in a branch may not run, but its tiles must be released.
-  auto step = cast<OnlineStepOp>(findSteps(op).front().op);
-  bool alwaysRuns = step == op || (isa<scf::ForOp>(op) && step->getParentOp() == op);
-  if (findSteps(op).size() == 1 && alwaysRuns)
-    releaseKeys(step, group.pipelines[0], group.turns[0]);
+  // A step releases the keys, unless it is in a branch that may not run.
+  if (isa<OnlineStepOp>(op) || runsOneStep(*first.getInsertionBlock()))
+    for (const StepTiles &step : findSteps(op))
+      releaseKeys(cast<OnlineStepOp>(step.op), group.pipelines[0], group.turns[0]);
   else
     group.pipelines[0].release(last, group.turns[0]);
   group.pipelines[1].release(last, group.turns[1]);
@@ -439,9 +469,14 @@ void Producing::consume(Operation *op, Group &group) {
     group.overlaps = true;
     return overlap(loop, group);
   }
-  ThreadBuilder last(op->getLoc(), loop ? loop.getBody()->getTerminator() : op->getNextNode());
-  if (loop)
-    b.setInsertionPointToStart(loop.getBody());
+  if (!loop) {
+    ThreadBuilder last(op->getLoc(), op->getNextNode());
+    return consumeOp(op, group, b, last);
+  }
+  scf::IfOp test = findCopyTest(loop);
+  Block *body = test ? test.thenBlock() : loop.getBody();
+  b.setInsertionPointToStart(body);
+  ThreadBuilder last(op->getLoc(), body->getTerminator());
   consumeOp(op, group, b, last);
 }
 
@@ -462,7 +497,7 @@ void Producing::run() {
     }
   }
   Value thread = top.thread(), producer = top.constant(threads);
-  Value isProducer = arith::CmpIOp::create(top, arith::CmpIPredicate::eq, thread, producer);
+  isProducer = arith::CmpIOp::create(top, arith::CmpIPredicate::eq, thread, producer);
   auto starts = scf::IfOp::create(top, isProducer);
   ThreadBuilder start(function.getLoc(), OpBuilder::atBlockBegin(starts.thenBlock()));
   for (Group &group : groups)
@@ -487,7 +522,11 @@ void Producing::run() {
         consumer, (kRegisters - kProducerRegisters) / warpgroups / kRegisterUnit * kRegisterUnit,
         NVVM::SetMaxRegisterAction::increase);
   }
-  auto works = scf::IfOp::create(others, isProducer);
+  tests = llvm::any_of(order, [&](auto entry) {
+    return bool(findCopyTest(dyn_cast<scf::ForOp>(entry.first)));
+  });
+  auto works = scf::IfOp::create(
+      others, tests ? others.isLess(thread, others.constant(threads + kWarp)) : isProducer);
   ThreadBuilder one(function.getLoc(), OpBuilder::atBlockBegin(works.thenBlock()));
   produce(one);
   for (auto [op, number] : order)

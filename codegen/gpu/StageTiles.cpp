@@ -16,7 +16,8 @@
 //
 // Tiles of keys and values are double-buffered: while one step computes, the copies of the next tile run. Rows beyond
 // the last key are zeros. If a loop begins at the upper bound of the previous loop, the last step of the previous loop
-// copies the first tile of this loop. A step outside of loops waits for its own tile.
+// copies the first tile of this loop. A step outside of loops waits for its own tile. If a packed mask may hide tiles
+// (attn.test_mask), the mask of the next tile is tested before its copy, and a hidden tile is not copied.
 // Test: test/codegen/gpu/stage-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -94,6 +95,17 @@ std::pair<Value, Value> Staging::rowsAt(ThreadBuilder &b, Value operand, scf::Fo
 
 void Staging::copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn) {
   StepTiles step = findSteps(op).front();
+  ThreadBuilder::InsertionGuard guard(b);
+  // The next tile may be the first one of another loop, which this test does not know.
+  auto loop = dyn_cast<scf::ForOp>(op);
+  scf::IfOp test = loop && chain.ops.size() == 1 ? findTileTest(loop) : scf::IfOp();
+  scf::IfOp kept;
+  if (test) {
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), first);
+    kept = scf::IfOp::create(b, cloneSlice(b, test.getCondition(), loop, mapping));
+    b.setInsertionPointToStart(kept.thenBlock());
+  }
   for (auto [operand, staged] : llvm::zip_equal(step.keyAndValue(), tiles)) {
     Value tile = operand->get(), rows, exist;
     if (first) {
@@ -106,6 +118,8 @@ void Staging::copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn
     staged.tile.copy(b, rows, exist, /*validColumns=*/{}, hasAlignedRows(tile), staged.buffer, turn,
                      threads);
   }
+  if (kept)
+    b.setInsertionPointAfter(kept);
   NVVM::CpAsyncCommitGroupOp::create(b);
 }
 

@@ -1,8 +1,8 @@
-"""assemble.py PTXAS FOLDER [FILE...]: assembles the kernels of attention.py and of the models FILE with NVIDIA's assembler.
+"""assemble.py PTXAS FOLDER [--write] [FILE...]: assembles the kernels of attention.py and of the models FILE with NVIDIA's assembler.
 
 GPUs of the capabilities 10.0 and 12.0 run the code of sm_80, so that of the models and of one shape is assembled for
-them too. Prints a table of the registers of a thread, its spilled bytes, the shared memory of a block and the instructions that
-multiply matrices. Attentions of 16-bit elements with head sizes of at most 128 must not spill. The assembler must not
+them too. Compares the registers of a thread, its spilled bytes, the shared memory of a block and the number of instructions
+that multiply matrices with registers.txt, or writes that file. Attentions of 16-bit elements with head sizes of at most 128 must not spill, unless they have a packed mask. The assembler must not
 serialise asynchronous products. Of its messages C7510 to C7519 about such products, only C7517 is allowed: it reports a
 wait that the assembler added beside a wait of the code.
 """
@@ -13,7 +13,9 @@ import subprocess
 import sys
 
 import attention
+import table
 
+HERE = pathlib.Path(__file__).resolve().parent
 LEVELS = {80: "sm_80", 90: "sm_90a"}  # by capability
 LATER = ("sm_100", "sm_120")  # GPUs that run the code of sm_80
 
@@ -28,7 +30,7 @@ def compile_model(path, folder, levels):
     return {level: (next((folder / "stages").glob(f"*-emit.{level}.ptx")).read_text(), shared[level]) for level in levels}
 
 
-def assemble(ptxas, name, text, level, shared, may_spill):
+def assemble(ptxas, name, text, level, shared, may_spill, found):
     process = subprocess.run([ptxas, "-v", f"-arch={level}", "-o", "/dev/null", "-"], input=text, capture_output=True, text=True)
     assert process.returncode == 0, f"{name}: {process.stderr}"
     assert "warning" not in process.stderr, f"{name}: {process.stderr}"
@@ -38,26 +40,29 @@ def assemble(ptxas, name, text, level, shared, may_spill):
         spills = int(re.search(r"(\d+) bytes spill stores", entry)[1])
         registers = int(re.search(r"Used (\d+) registers", entry)[1])
         body = text[text.index(f".entry {kernel}("):].split("\n}\n")[0]
-        print(f"{name:42} {kernel:28} {level:7} {registers:3} registers {spills:4} spilled {shared[kernel]:6} shared "
-              f"{len(re.findall('mma.sync|mma_async', body)):4} mma", flush=True)
+        found[f"{name}:{kernel}:{level}"] = (f"{registers} registers, {spills} spilled bytes, {shared[kernel]} bytes shared, "
+                                             f"{len(re.findall('mma.sync|mma_async', body))} matrix products")
         assert may_spill or spills == 0, f"{name}: {kernel} spills {spills} bytes"
 
 
 def main():
-    ptxas, folder, models = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    write = "--write" in sys.argv
+    ptxas, folder, *models = (argument for argument in sys.argv[1:] if argument != "--write")
+    folder, found = pathlib.Path(folder), {}
     files = [(pathlib.Path(model), LEVELS.values(), True) for model in models]
     on_later = [path for path, *_ in files]
     combinations = attention.get_combinations(everything=False) + attention.get_long_combinations()
     for shape, variant, element, capability in combinations:
         path = attention.write(folder, shape, variant, element)
-        files.append((path, [LEVELS[capability]], element == "f32" or shape[2] > 128))
+        files.append((path, [LEVELS[capability]], element == "f32" or shape[2] > 128 or variant == "dense"))
         if shape == attention.SHAPES[0]:
             on_later.append(path)
     for path, levels, may_spill in files:
         for level, (text, shared) in compile_model(path, folder, levels).items():
-            assemble(ptxas, path.stem, text, level, shared, may_spill)
+            assemble(ptxas, path.stem, text, level, shared, may_spill, found)
             for later in LATER if level == "sm_80" and path in on_later else ():
-                assemble(ptxas, path.stem, text, later, shared, may_spill)
+                assemble(ptxas, path.stem, text, later, shared, may_spill, found)
+    sys.exit(table.compare(HERE / "registers.txt", found, write=write) and 1)
 
 
 main()

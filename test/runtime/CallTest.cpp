@@ -192,7 +192,7 @@ TEST_F(CallTest, StreamIsReserved) {
   options.stream = this;
   expectRefused(
       ATTN_ERROR_USAGE,
-      "forward: expected null stream and range_errors for a CPU, got one that is not null",
+      "forward: expected null stream, range_errors and tile_counts for a CPU, got one that is not null",
       &options);
 }
 

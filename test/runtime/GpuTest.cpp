@@ -359,11 +359,13 @@ TEST_F(GpuTest, TasksAndOptions) {
   ASSERT_EQ(create(onCpu, "any", {}), ATTN_OK);
   options = {};
   for (void *attn_call_options::*member :
-       {&attn_call_options::stream, &attn_call_options::range_errors}) {
+       {&attn_call_options::stream, &attn_call_options::range_errors,
+        &attn_call_options::tile_counts}) {
     options = {};
     options.*member = &options;
     expectError(call(onCpu.get(), weights.get(), options), ATTN_ERROR_USAGE,
-                "scale: expected null stream and range_errors for a CPU, got one that is not null");
+                "scale: expected null stream, range_errors and tile_counts for a CPU, got one that is not "
+                "null");
   }
 }
 

@@ -324,24 +324,31 @@ Failure Call::callOnGpu(char pattern, attn_call_options callOptions) {
     return failure;
   callOptions.workspace = onGpu.workspace.data();
   callOptions.workspace_bytes = onGpu.workspaceBytes;
-  // A call on a CPU refuses values outside of their range; a call on a GPU reports them afterwards.
-  uint32_t rangeErrors = 0;
-  GpuMemory word;
-  if (Failure failure = word.allocate(sizeof rangeErrors))
+  // A call on a CPU counts tiles, and refuses values outside of their range; a call on a GPU reports both afterwards.
+  struct {
+    int64_t tiles[2];
+    uint32_t rangeErrors;
+  } notes = {};
+  GpuMemory noted;
+  if (Failure failure = noted.allocate(sizeof notes))
     return failure;
-  if (Failure failure = gpu.copyIn(word.get(), &rangeErrors, sizeof rangeErrors))
+  if (Failure failure = gpu.copyIn(noted.get(), &notes, sizeof notes))
     return failure;
-  callOptions.range_errors = word.data();
+  char *place = static_cast<char *>(noted.data());
+  callOptions.tile_counts = place + offsetof(decltype(notes), tiles);
+  callOptions.range_errors = place + offsetof(decltype(notes), rangeErrors);
   if (Failure failure = call(onGpu.arguments, weights, callOptions))
     return failure;
   if (Failure failure = gpu.synchronize())
     return failure;
-  if (Failure failure = gpu.copyOut(&rangeErrors, word.get(), sizeof rangeErrors))
+  if (Failure failure = gpu.copyOut(&notes, noted.get(), sizeof notes))
     return failure;
-  if (rangeErrors)
+  if (notes.rangeErrors)
     return refuse(
         "expected lengths and indices of input %d in their range, got at least one outside",
-        __builtin_ctz(rangeErrors));
+        __builtin_ctz(notes.rangeErrors));
+  statistics.tiles_run = notes.tiles[0];
+  statistics.tiles_skipped = notes.tiles[1];
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<char> after(inputs[i].data.size());
     if (Failure failure = gpu.copyOut(after.data(), onGpu.memory[i].get(), after.size()))

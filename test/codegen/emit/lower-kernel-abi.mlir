@@ -191,3 +191,24 @@ func.func private @counts.task(%i: index, %worker: index, %n: index) {
   attn.count_tiles run(%n) skipped(%i)
   return
 }
+
+// -----
+
+// A kernel of a GPU gets the counts of the call in the first field of its context.
+// CHECK-LABEL: func.func @launches(%arg0: !llvm.ptr) {
+// CHECK: %[[CONTEXT:.*]] = llvm.alloca %{{.*}} x !llvm.struct<(ptr, i64)>
+// CHECK: %[[FIELD:.*]] = llvm.getelementptr %arg0[72]
+// CHECK: %[[TILES:.*]] = llvm.load %[[FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[FIRST:.*]] = llvm.getelementptr %[[CONTEXT]][0, 0]
+// CHECK: llvm.store %[[TILES]], %[[FIRST]]
+// CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[CONTEXT]][0, 1]
+// CHECK: llvm.store %{{.*}}, %[[SECOND]] : i64, !llvm.ptr
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %{{.*}}, %{{.*}}, %[[CONTEXT]])
+// CHECK-NOT: @launches.task
+func.func @launches(%workspace: memref<?xi8>) attributes {attn.kernel = "entry"} {
+  %c5 = arith.constant 5 : index
+  attn.parallel_for @launches.task(%c5) count(%c5) : index
+  return
+}
+func.func private @launches.task(index, index, index)
+    attributes {attn.launch = #attn.launch<threads = 128, shared = 2048, arguments = 16>}

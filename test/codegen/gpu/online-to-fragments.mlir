@@ -63,7 +63,7 @@ func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attri
 
 // Four warps multiply swizzled tiles together. In the middle of a loop, the step starts the products of its queries and
 // keys, and the products of the probabilities and values of the previous step. The products with values run while this
-// step computes its softmax.
+// step computes its softmax. The keys are released between the wait for the products with keys and the softmax.
 // CHECK-LABEL: func private @warpgroup
 // CHECK: %[[PENDING:.+]] = memref.alloca() : memref<8xi32>
 // CHECK-COUNT-8: memref.load %[[PENDING]]
@@ -74,12 +74,13 @@ func.func private @warps(%i: index, %worker: index, %o: memref<10x16xf16>) attri
 // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
 // CHECK-SAME: wgmma.commit_group.sync.aligned;"
 // CHECK: llvm.inline_asm {{.+}}"wgmma.wait_group.sync.aligned 1;"
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
 // CHECK: llvm.inline_asm {{.+}}"@$0 exit;"
 // CHECK: llvm.inline_asm {{.+}}"wgmma.wait_group.sync.aligned 0;"
 // CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"
 // CHECK: memref.store %{{.+}}, %[[PENDING]]
-func.func private @warpgroup(%i: index, %worker: index) attributes {attn.launch = #attn.launch<threads = 128, producers = 128>} {
+func.func private @warpgroup(%i: index, %worker: index, %empty: !llvm.ptr<3>) attributes {attn.launch = #attn.launch<threads = 128, producers = 128>} {
   %q = memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
   %k = memref.alloca() {alignment = 1024 : i64, attn.swizzled} : memref<2x32x64xbf16, #gpu.address_space<workgroup>>
   %qt = memref.subview %q[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<1x64x64xbf16, #gpu.address_space<workgroup>> to memref<64x64xbf16, strided<[64, 1]>, #gpu.address_space<workgroup>>
@@ -89,6 +90,9 @@ func.func private @warpgroup(%i: index, %worker: index) attributes {attn.launch 
   %l = memref.alloca() : memref<64xf32, #gpu.address_space<private>>
   %a = memref.alloca() : memref<64x64xf32, #gpu.address_space<private>>
   attn.online_init rows outs(%m, %l, %a : memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
+  attn.after_scores {
+    nvvm.mbarrier.arrive %empty : !llvm.ptr<3> -> i64
+  }
   attn.online_step rows ins(%qt, %kt, %kt : memref<64x64xbf16, strided<[64, 1]>, #gpu.address_space<workgroup>>, memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>, memref<32x64xbf16, strided<[64, 1], offset: ?>, #gpu.address_space<workgroup>>)
     outs(%s, %m, %l, %a : memref<64x32xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
     at(%i, %i) {attn.overlap = #attn.overlap<middle>, capture_maps = [], scale = 1.0 : f32}

@@ -1,16 +1,31 @@
 // RUN: attn-opt %s -split-input-file -pass-pipeline='builtin.module(builtin.module(attn-gpu-outline-kernels))' | FileCheck %s
 
 // CHECK-LABEL: func private @f.attend(index, index, index, memref<?x64xf16>)
-// CHECK-SAME: attn.launch = #attn.launch<threads = 128, shared = 2048, arguments = 64>
+// CHECK-SAME: attn.launch = #attn.launch<threads = 128, shared = 2048, arguments = 72>
 // CHECK: gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_80", features = "+ptx80">]
 // CHECK: llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
-// CHECK: llvm.func @f_attend_0(%[[CONTEXT:.+]]: !llvm.ptr {llvm.byval = [[TYPE:!llvm.struct<\(i64, struct<\(ptr, ptr, i64, array<2 x i64>, array<2 x i64>\)>\)>]], nvvm.grid_constant})
+// CHECK: llvm.func @f_attend_0(%[[CONTEXT:.+]]: !llvm.ptr {llvm.byval = [[TYPE:!llvm.struct<\(ptr, i64, struct<\(ptr, ptr, i64, array<2 x i64>, array<2 x i64>\)>\)>]], nvvm.grid_constant})
 // CHECK-SAME: nvvm.kernel
 // CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>
 // CHECK: %[[INDEX:.+]] = gpu.block_id x
-// CHECK: %[[N:.+]] = llvm.getelementptr %[[CONTEXT]][0, 0] : (!llvm.ptr) -> !llvm.ptr, [[TYPE]]
+// CHECK: %[[N:.+]] = llvm.getelementptr %[[CONTEXT]][0, 1] : (!llvm.ptr) -> !llvm.ptr, [[TYPE]]
 // CHECK: llvm.load %[[N]] : !llvm.ptr -> i64
+// The first thread of a block adds the tiles of its task to the counts of the call, if the call counts. A count that is
+// always 0 is not added.
+// CHECK: %[[TILES:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.mlir.addressof @shared : !llvm.ptr<3>
+// CHECK: %[[COUNTS:.+]] = llvm.icmp "ne" %[[TILES]], %{{.+}} : !llvm.ptr
+// CHECK: %[[FIRST:.+]] = arith.cmpi eq, %{{.+}}, %{{.+}} : index
+// CHECK: %[[BOTH:.+]] = arith.andi %[[FIRST]], %[[COUNTS]] : i1
+// CHECK: scf.if %[[BOTH]] {
+// CHECK: %[[BASE:.+]] = llvm.addrspacecast %[[TILES]] : !llvm.ptr to !llvm.ptr<1>
+// CHECK: %[[DONE:.+]] = llvm.getelementptr %[[BASE]][0] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+// CHECK: llvm.atomicrmw add %[[DONE]], %{{.+}} monotonic : !llvm.ptr<1>, i64
+// CHECK: %[[SKIPPED:.+]] = llvm.getelementptr %[[BASE]][1]
+// CHECK: llvm.atomicrmw add %[[SKIPPED]],
+// CHECK: }
+// CHECK: llvm.atomicrmw
+// CHECK-NOT: llvm.atomicrmw
 // CHECK-NOT: attn.count_tiles
 // CHECK: llvm.return
 module {
@@ -24,6 +39,7 @@ module {
       memref.store %zero, %t[%n] : memref<1024xf16, #gpu.address_space<workgroup>>
       memref.store %zero, %x[%index, %n] : memref<?x64xf16>
       attn.count_tiles run(%n) skipped(%n)
+      attn.count_tiles run(%n) skipped(%c0)
       return
     }
   }
@@ -34,7 +50,7 @@ module {
 // A tensor map becomes a parameter of the kernel. Only the 256 threads that compute wait at a barrier of the function,
 // not the producers, which only copy.
 // CHECK-LABEL: func private @g.attend
-// CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128, arguments = 80, maps = [#attn.tensor_map<offset = 8, rank = 3, dim = 1, rows = 32, bytes = 2>]>
+// CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128, arguments = 88, maps = [#attn.tensor_map<offset = 16, rank = 3, dim = 1, rows = 32, bytes = 2>]>
 // CHECK: llvm.func @g_attend_0(%{{.+}}: !llvm.ptr {llvm.byval = !llvm.struct<{{.+}}>, nvvm.grid_constant}, %[[MAP:.+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})
 // CHECK-SAME: nvvm.maxntid = array<i32: 384, 1, 1>
 // CHECK: %[[TENSOR:.+]] = builtin.unrealized_conversion_cast %[[MAP]] : !llvm.ptr to !nvgpu.tensormap.descriptor

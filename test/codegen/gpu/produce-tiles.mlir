@@ -42,7 +42,7 @@
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: } else {
 // The producer, the thread that starts copies:
-// CHECK-NEXT: nvvm.setmaxregister decrease 24
+// CHECK-NEXT: nvvm.setmaxregister decrease 32
 // CHECK: scf.for
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: nvvm.mbarrier.arrive.expect_tx
@@ -57,6 +57,38 @@
 // CHECK-LABEL: func private @odd
 // CHECK-SAME: attn.launch = #attn.launch<threads = 128>
 // CHECK-NOT: nvvm.mbarrier
+
+// A warp of producers tests the mask of each tile as the consumers do, and one thread copies the tiles that are not
+// hidden. Each step of a tile releases its keys.
+// CHECK-LABEL: func private @masked
+// CHECK-SAME: attn.launch = #attn.launch<threads = 256, producers = 128>
+// CHECK: %[[PRODUCER:.+]] = arith.cmpi eq, %[[THREAD:.+]], %c256
+// CHECK: scf.for
+// CHECK-NOT: nvvm.mbarrier
+// CHECK: attn.test_mask
+// CHECK: scf.if %{{.+}} {
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK: scf.if %{{.+}} {
+// CHECK: attn.after_scores {
+// CHECK: attn.online_step
+// CHECK: } else {
+// CHECK: attn.after_scores {
+// CHECK: attn.online_step
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: } else {
+// CHECK-NEXT: attn.count_tiles
+// CHECK: nvvm.setmaxregister decrease 32
+// CHECK: %[[FIRST_WARP:.+]] = arith.cmpi slt, %[[THREAD]], %c288
+// CHECK: scf.if %[[FIRST_WARP]] {
+// CHECK: scf.for
+// CHECK-NOT: nvvm.mbarrier
+// CHECK: attn.test_mask
+// CHECK: %[[ANY:.+]] = arith.cmpi ult
+// CHECK: %[[COPIES:.+]] = arith.andi %[[ANY]], %[[PRODUCER]]
+// CHECK: scf.if %[[COPIES]] {
+// CHECK-NOT: attn.count_tiles
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
 module {
   module @sm_90a attributes {attn.target = #attn.gpu<"sm_90a", shared = 232448, registers = 65536, has = copies|matrices|warpgroups>} {
     func.func private @attend(%i: index, %worker: index, %q: memref<128x64xbf16>, %k: memref<2x?x64xbf16>, %v: memref<2x?x64xbf16>, %full: index, %hi: index)
@@ -96,6 +128,39 @@ module {
       attn.online_step rows ins(%q, %k, %k : memref<64x60xbf16>, memref<64x60xbf16>, memref<64x60xbf16>)
         outs(%s, %m, %m, %a : memref<64x64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x60xf32, #gpu.address_space<private>>)
         at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
+      return
+    }
+
+    func.func private @masked(%i: index, %worker: index, %q: memref<128x64xbf16>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %words: memref<?x128xi32>, %hi: index)
+        attributes {attn.launch = #attn.launch<threads = 256>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c128 = arith.constant 128 : index
+      %m = memref.alloca() : memref<128xf32, #gpu.address_space<private>>
+      %a = memref.alloca() : memref<128x64xf32, #gpu.address_space<private>>
+      %s = memref.alloca() : memref<128x128xf32, #gpu.address_space<private>>
+      scf.for %j = %c0 to %hi step %c128 {
+        %w = affine.apply affine_map<(j) -> (j floordiv 32)>(%j)
+        %bits = memref.subview %words[%w, 0] [4, 128] [1, 1] : memref<?x128xi32> to memref<4x128xi32, strided<[128, 1], offset: ?>>
+        %begin, %end, %all = attn.test_mask %bits keeps nonzero : memref<4x128xi32, strided<[128, 1], offset: ?>>
+        %any = arith.cmpi ult, %begin, %end : index
+        scf.if %any {
+          attn.count_tiles run(%c1) skipped(%c0)
+          %kt = memref.subview %k[%j, 0] [128, 64] [1, 1] : memref<?x64xbf16> to memref<128x64xbf16, strided<[64, 1], offset: ?>>
+          %vt = memref.subview %v[%j, 0] [128, 64] [1, 1] : memref<?x64xbf16> to memref<128x64xbf16, strided<[64, 1], offset: ?>>
+          scf.if %all {
+            attn.online_step rows ins(%q, %kt, %vt : memref<128x64xbf16>, memref<128x64xbf16, strided<[64, 1], offset: ?>>, memref<128x64xbf16, strided<[64, 1], offset: ?>>)
+              outs(%s, %m, %m, %a : memref<128x128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128x64xf32, #gpu.address_space<private>>)
+              at(%i, %j) {capture_maps = [], scale = 1.0 : f32}
+          } else {
+            attn.online_step rows ins(%q, %kt, %vt : memref<128x64xbf16>, memref<128x64xbf16, strided<[64, 1], offset: ?>>, memref<128x64xbf16, strided<[64, 1], offset: ?>>)
+              outs(%s, %m, %m, %a : memref<128x128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128xf32, #gpu.address_space<private>>, memref<128x64xf32, #gpu.address_space<private>>)
+              at(%i, %j) mask(#attn.causal) {capture_maps = [], scale = 1.0 : f32}
+          }
+        } else {
+          attn.count_tiles run(%c0) skipped(%c1)
+        }
+      }
       return
     }
   }

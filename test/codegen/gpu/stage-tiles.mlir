@@ -88,3 +88,49 @@ func.func private @types(%i: index, %worker: index, %x: memref<32x20xf16>, %y: m
     outs(%s, %m, %m, %a : memref<32x32xf32>, memref<32xf32>, memref<32xf32>, memref<32x20xf32>) at(%i, %i) {capture_maps = [], scale = 1.0 : f32}
   return
 }
+
+// -----
+
+// A tile that a packed mask hides is not copied: the words of the next tile are tested before its copy.
+// CHECK-LABEL: func private @masked
+// CHECK: attn.test_mask
+// CHECK: %[[FIRST:.+]] = arith.cmpi ult
+// CHECK: scf.if %[[FIRST]] {
+// CHECK: nvgpu.device_async_copy
+// CHECK: }
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: scf.for %[[J:.+]] = %c0 to %{{.+}} step %c64 {
+// CHECK-NEXT: nvvm.cp.async.wait.group 0
+// CHECK: %[[AFTER:.+]] = arith.addi %[[J]], %c64
+// CHECK: %[[NEXT:.+]] = arith.minsi %[[AFTER]]
+// CHECK: %[[WORDS:.+]] = memref.subview %{{.+}}[%{{.+}}, 0] [2, 64] [1, 1]
+// CHECK: attn.test_mask %[[WORDS]]
+// CHECK: %[[KEPT:.+]] = arith.cmpi ult
+// CHECK: scf.if %[[KEPT]] {
+// CHECK: nvgpu.device_async_copy
+// CHECK: }
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: attn.test_mask
+// CHECK: scf.if
+// CHECK: attn.online_step
+func.func private @masked(%i: index, %worker: index, %q: memref<64x64xbf16>, %k: memref<?x64xbf16>, %v: memref<?x64xbf16>, %words: memref<?x64xi32>, %hi: index)
+    attributes {attn.launch = #attn.launch<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %m = memref.alloca() : memref<64xf32, #gpu.address_space<private>>
+  %a = memref.alloca() : memref<64x64xf32, #gpu.address_space<private>>
+  scf.for %j = %c0 to %hi step %c64 {
+    %w = affine.apply affine_map<(j) -> (j floordiv 32)>(%j)
+    %bits = memref.subview %words[%w, 0] [2, 64] [1, 1] : memref<?x64xi32> to memref<2x64xi32, strided<[64, 1], offset: ?>>
+    %begin, %end, %all = attn.test_mask %bits keeps nonzero : memref<2x64xi32, strided<[64, 1], offset: ?>>
+    %any = arith.cmpi ult, %begin, %end : index
+    scf.if %any {
+      %kt = memref.subview %k[%j, 0] [64, 64] [1, 1] : memref<?x64xbf16> to memref<64x64xbf16, strided<[64, 1], offset: ?>>
+      %vt = memref.subview %v[%j, 0] [64, 64] [1, 1] : memref<?x64xbf16> to memref<64x64xbf16, strided<[64, 1], offset: ?>>
+      attn.online_step rows ins(%q, %kt, %vt : memref<64x64xbf16>, memref<64x64xbf16, strided<[64, 1], offset: ?>>, memref<64x64xbf16, strided<[64, 1], offset: ?>>)
+        outs(%a, %m, %m, %a : memref<64x64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64xf32, #gpu.address_space<private>>, memref<64x64xf32, #gpu.address_space<private>>)
+        at(%i, %j) {capture_maps = [], scale = 1.0 : f32}
+    }
+  }
+  return
+}
