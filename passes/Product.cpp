@@ -6,22 +6,43 @@
 
 #include "passes/Product.h"
 #include "dialect/Attn.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 
 using namespace mlir;
 using namespace attn;
 
-bool attn::isProduct(Operation *op) {
-  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
-  if (!linalgOp || !linalg::isaContractionOpInterface(linalgOp))
-    return false;
-  Type sum = getElementTypeOrSelf(linalgOp.getDpsInitOperand(0)->get().getType());
-  return llvm::all_of(linalgOp.getBlock()->without_terminator(), [&](Operation &inner) {
+/// Whether each op in the body of `op` multiplies, adds or widens a number to the type of the sum.
+static bool multipliesAndAdds(linalg::LinalgOp op) {
+  Type sum = getElementTypeOrSelf(op.getDpsInitOperand(0)->get().getType());
+  return llvm::all_of(op.getBlock()->without_terminator(), [&](Operation &inner) {
     return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp, arith::MulIOp, arith::AddIOp,
                arith::ExtSIOp>(inner) &&
            inner.getResult(0).getType() == sum;
   });
+}
+
+bool attn::isProduct(Operation *op) {
+  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
+  return linalgOp && linalg::isaContractionOpInterface(linalgOp) && multipliesAndAdds(linalgOp);
+}
+
+bool attn::isConvolution(Operation *op) {
+  auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
+  if (!linalgOp || linalgOp.getNumDpsInputs() != 2 || linalgOp.getNumDpsInits() != 1 ||
+      linalgOp.getNumReductionLoops() == 0)
+    return false;
+  SmallVector<AffineMap> maps = linalgOp.getIndexingMapsArray();
+  bool readsSums = !maps[0].isProjectedPermutation(), isLinear = true;
+  for (AffineExpr expr : maps[0].getResults())
+    isLinear &= findTerms(expr).has_value();
+  auto isPair = [](Operation *multiply, Operation *add) {
+    return isa<arith::MulFOp>(multiply) && isa<arith::AddFOp>(add);
+  };
+  return readsSums && isLinear && maps[1].isProjectedPermutation() &&
+         maps[2].isProjectedPermutation() && multipliesAndAdds(linalgOp) &&
+         linalg::detail::isContractionBody(*linalgOp.getBlock(), isPair);
 }
 
 ProductTypes ProductTypes::get(linalg::LinalgOp product) {

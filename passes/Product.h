@@ -18,6 +18,14 @@ namespace attn {
 /// ops, because it looks through any function of one element, such as a negation.
 bool isProduct(mlir::Operation *op);
 
+/// Whether `op`, which may be null, is like a product, but reads its first operand at sums of loops, such as row
+/// 2 * y + j for the output row y and the row j of the second operand, the kernel of a convolution.
+bool isConvolution(mlir::Operation *op);
+
+inline bool isProductOrConvolution(mlir::Operation *op) {
+  return isProduct(op) || isConvolution(op);
+}
+
 /// The element types of a product: of its two inputs and of its output.
 struct ProductTypes {
   static ProductTypes get(mlir::linalg::LinalgOp product);

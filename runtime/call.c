@@ -112,10 +112,10 @@ static attn_status check_stream(const attn_function_info *info, const attn_call_
 /// parallel_for.
 static attn_status check_workers(const attn_function_info *info, attn_call_options *options) {
   if (options->stream || options->range_errors || options->tile_counts)
-    return attnrt_fail(
-        ATTN_ERROR_USAGE,
-        "%s: expected null stream, range_errors and tile_counts for a CPU, got one that is not null",
-        info->name);
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "%s: expected null stream, range_errors and tile_counts for a CPU, got one "
+                       "that is not null",
+                       info->name);
   if (!options->parallel_for) {
     if (options->pool || options->workers > 1)
       return attnrt_fail(ATTN_ERROR_USAGE,

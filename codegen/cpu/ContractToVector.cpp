@@ -29,9 +29,13 @@
 // whole tiles, its tiles fit in the tile registers, and tiles can be loaded from the operands directly. Blocks of
 // vectors compute the rows, columns and products that do not fill a tile.
 //
+// A convolution is computed in the same way, without a copy of its windows: the lanes run along the last dimension of
+// the image, the rows are output channels, and the sum runs over input channels and the kernel. Its image is read at
+// sums of loops, such as y + j, which both have strides in the image.
+//
 // If Contraction.h finds no loop for the lanes, the lanes run along the sum, provided that both inputs are contiguous
 // along the sum (DotProducts.h). If this is impossible too, the contraction becomes scalar loops, with a remark. The
-// same happens if its operands are not strided memrefs that are read through projected permutations, or if no
+// same happens if its operands are not strided memrefs that are read at sums of loops, or if no
 // instruction of the CPU takes its element types (MultiplyAdd.h). The pass does not change other ops.
 // Test: test/codegen/cpu/contract-to-vector.mlir, test/codegen/cpu/tiles.mlir, test/tiles/tiles.test
 //
@@ -88,7 +92,7 @@ struct ContractToVector : attn::impl::ContractToVectorBase<ContractToVector> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> products;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (op.hasPureBufferSemantics() && (isProduct(op) || skipsZeros(op)))
+      if (op.hasPureBufferSemantics() && (isProductOrConvolution(op) || skipsZeros(op)))
         products.push_back(op);
     });
     if (products.empty())

@@ -17,9 +17,9 @@
 using namespace mlir;
 using namespace attn;
 
-/// Whether `op` is a contraction of strided buffers, with or without `attn.skips_zeros`.
+/// Whether `op` is a product, with or without `attn.skips_zeros`, or a convolution of strided buffers.
 static bool isContraction(linalg::LinalgOp op) {
-  if (!op.hasPureBufferSemantics() || (!isProduct(op) && !skipsZeros(op)))
+  if (!op.hasPureBufferSemantics() || (!isProductOrConvolution(op) && !skipsZeros(op)))
     return false;
   return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
     auto type = dyn_cast<MemRefType>(operand.get().getType());
@@ -134,11 +134,16 @@ BlockAttr Contraction::getBlock(CpuAttr cpu) const {
 }
 
 std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {
-  if (!roles || roles->reductions.size() != 1)
+  if (!roles || roles->reductions.empty() ||
+      (roles->reductions.size() != 1 && !isConvolution(op)))
     return std::nullopt;
-  int64_t whole = linalg::LinalgOp(op).getStaticLoopRanges()[roles->reductions.front()],
-          group = instruction->group, steps = getBlock(cpu).getDepth() / group;
-  bool splits = steps > 0 && !ShapedType::isDynamic(whole) && whole % steps == 0 && steps != whole;
+  SmallVector<int64_t> ranges = linalg::LinalgOp(op).getStaticLoopRanges();
+  int64_t whole = ranges[roles->reductions.front()], products = instruction->group;
+  for (unsigned loop : ArrayRef(roles->reductions).drop_front())
+    products *= ShapedType::isDynamic(ranges[loop]) ? 1 : ranges[loop];
+  int64_t depth = getBlock(cpu).getDepth(), steps = products ? depth / products : 0;
+  bool splits = steps > 0 && depth % products == 0 && !ShapedType::isDynamic(whole) &&
+                whole % steps == 0 && steps != whole;
   return splits ? std::optional(steps) : std::nullopt;
 }
 

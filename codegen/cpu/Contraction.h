@@ -15,7 +15,7 @@
 
 namespace attn {
 
-/// A contraction of two buffers, the instruction that computes it, and the roles of its loops.
+/// A contraction of two buffers, which may be a convolution (passes/Product.h), the instruction that computes it, and the roles of its loops.
 ///
 /// The lanes run along n, a loop that is contiguous in the output and in one input. This input is the vector operand,
 /// and the other input is the scalar operand. The rows of a register block run along m, a parallel loop of the scalar
@@ -41,7 +41,7 @@ struct Contraction {
   /// length of the parts into which the sum is split, or 0 if the sum is not split. Parts are added to the output one
   /// after the other. `roles` must be set.
   BlockAttr getBlock(CpuAttr cpu) const;
-  /// The length of a part of the sum in steps of the innermost reduction; none if the sum is not split.
+  /// The length of a part of the sum in steps of the outermost reduction; none if the sum is not split.
   std::optional<int64_t> getSplit(CpuAttr cpu) const;
 
   /// Whether n is a loop of the input whose zeros are skipped.

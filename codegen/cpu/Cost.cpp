@@ -77,7 +77,7 @@ static double predictVectors(CpuAttr cpu, const MultiplyAdd &instruction, int64_
   int64_t vectors = llvm::divideCeil(columns, lanes);
   RegisterBlock block = chooseRegisterBlock(cpu, instruction, columns, isGuarded);
   if (hasEpilogue && chooseDepthBlock(cpu, instruction, block, /*isOfTiles=*/false, depth,
-                                      bytesPerFactor) != depth)
+                                      bytesPerFactor, /*kernel=*/0) != depth)
     block = fitTwoSums(cpu, instruction, block);
   auto blocks = [&](int64_t height, int64_t width, int64_t count) {
     double products = height * width * multiplyAdd(instruction);

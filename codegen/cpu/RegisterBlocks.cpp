@@ -46,12 +46,13 @@ RegisterBlock attn::fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, Regi
 }
 
 int64_t attn::chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
-                               bool isOfTiles, int64_t depth, int64_t bytesPerFactor) {
+                               bool isOfTiles, int64_t depth, int64_t bytesPerFactor,
+                               int64_t kernel) {
   // Long sums are split because the error of a sum grows with its length. A tile costs more to store and load than a
   // vector, so the parts of the sums are longer with tiles; these parts consist of whole steps.
   static constexpr int64_t kLongestSum = 192, kLongestSumOfTiles = 1024;
   int64_t longestSum = isOfTiles ? kLongestSumOfTiles : kLongestSum;
-  int64_t granule = isOfTiles ? instruction.tile->steps * instruction.group : 2;
+  int64_t granule = isOfTiles ? instruction.tile->steps * instruction.group : kernel ? kernel : 2;
   int64_t bytesPerRow =
       block.vectors * getLanes(cpu, instruction) * instruction.group * bytesPerFactor;
   int64_t most = std::clamp<int64_t>(cpu.getL2() / 4 / bytesPerRow, 1, longestSum);
@@ -136,7 +137,7 @@ static bool fillsTiles(const MultiplyAdd &instruction, const ProductShape &shape
     return ShapedType::isDynamic(size) || size >= least;
   };
   const TileMultiplyAdd *tile = instruction.tile;
-  return tile && !shape.skipsZeros && isAtLeast(shape.rows, tile->rows) &&
+  return tile && !shape.skipsZeros && !shape.kernel && isAtLeast(shape.rows, tile->rows) &&
          isAtLeast(shape.columns, tile->columns) &&
          isAtLeast(shape.depth.value_or(ShapedType::kDynamic), tile->steps * instruction.group);
 }
@@ -150,8 +151,9 @@ BlockAttr attn::planBlock(CpuAttr cpu, const ProductShape &shape) {
       isOfTiles ? chooseTileBlock(*instruction->tile, shape.columns)
                 : chooseRegisterBlock(cpu, *instruction, shape.columns, shape.skipsZeros);
   int64_t bytes = std::max(getBytes(shape.types.a), getBytes(shape.types.b));
-  int64_t part =
-      shape.depth ? chooseDepthBlock(cpu, *instruction, block, isOfTiles, *shape.depth, bytes) : 0;
+  int64_t part = shape.depth ? chooseDepthBlock(cpu, *instruction, block, isOfTiles, *shape.depth,
+                                                bytes, shape.kernel)
+                             : 0;
   return BlockAttr::get(cpu.getContext(), block.rows, block.vectors,
                         part == shape.depth ? 0 : part);
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/StridedView.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,13 +18,18 @@ using namespace attn;
 FailureOr<SmallVector<int64_t>> attn::getLoopStrides(MemRefType type, AffineMap map) {
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (!map.isProjectedPermutation(/*allowZeroInResults=*/true) ||
-      failed(type.getStridesAndOffset(strides, offset)))
+  if (failed(type.getStridesAndOffset(strides, offset)))
     return failure();
   SmallVector<int64_t> ofLoops(map.getNumDims(), 0);
-  for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults()))
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      ofLoops[dim.getPosition()] = stride;
+  for (auto [stride, expr] : llvm::zip_equal(strides, map.getResults())) {
+    std::optional<SmallVector<LoopTerm>> terms = findTerms(expr);
+    if (!terms)
+      return failure();
+    for (auto [loop, factor] : *terms)
+      ofLoops[loop] = ShapedType::isDynamic(stride) || ShapedType::isDynamic(ofLoops[loop])
+                          ? ShapedType::kDynamic
+                          : ofLoops[loop] + factor * stride;
+  }
   return ofLoops;
 }
 
@@ -61,8 +67,14 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
                                                ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
   view.strides.resize(map.getNumDims());
   for (auto [stride, expr] : llvm::zip_equal(mixedStrides, map.getResults()))
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      view.strides[dim.getPosition()] = getValueOrCreateConstantIndexOp(builder, loc, stride);
+    for (auto [loop, factor] : *findTerms(expr)) {
+      Value &ofLoop = view.strides[loop];
+      Value term = getValueOrCreateConstantIndexOp(builder, loc, stride);
+      if (factor != 1)
+        term = builder.createOrFold<arith::MulIOp>(
+            loc, term, arith::ConstantIndexOp::create(builder, loc, factor));
+      ofLoop = ofLoop ? builder.createOrFold<arith::AddIOp>(loc, ofLoop, term) : term;
+    }
   return view;
 }
 

@@ -14,8 +14,8 @@
 namespace attn {
 
 /// The stride of each loop in an operand of `type` that is read through `map`: 0 for a loop that the
-/// operand lacks, kDynamic if unknown. Fails unless the type is strided and the map is a projected
-/// permutation.
+/// operand lacks, kDynamic if unknown. Fails unless the type is strided and each result of the map is a sum of loops
+/// with constant factors.
 llvm::FailureOr<llvm::SmallVector<int64_t>> getLoopStrides(mlir::MemRefType type,
                                                            mlir::AffineMap map);
 

@@ -106,6 +106,8 @@ static int64_t countShared(GpuAttr gpu, const ProductShape &shape, int64_t rows,
 }
 
 BlockAttr attn::planBlock(GpuAttr gpu, const ProductShape &shape) {
+  if (shape.kernel) // becomes loops over single elements
+    return {};
   int64_t rows = ShapedType::isDynamic(shape.rows) ? kRowsOfWarp * kWarpsOfBlock : shape.rows;
   int64_t columns = ShapedType::isDynamic(shape.columns) ? kMatrixColumns : shape.columns;
   Type element = shape.types.a;

@@ -21,9 +21,8 @@
 //
 //   attn.count_tiles run(%run) skipped(%skipped)
 // becomes
-//   scf.if (thread 0 of the block, and the pointer to the counts is not null) {
-//     llvm.atomicrmw add %counts, %run; the same for the second count and %skipped
-//   }
+//   %adds = whether this is thread 0 of the block, and the pointer to the counts is not null
+//   llvm.inline_asm "@$0 red.global.add.u64 [$1], $2;" %adds, %counts, %run    the same for the second count and %skipped
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +39,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 using namespace mlir;
@@ -52,8 +50,8 @@ namespace attn {
 
 using namespace attn;
 
-/// The numbers of global memory and of shared memory in LLVM's NVPTX.
-static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+/// Shared memory is address space 3 of LLVM's NVPTX.
+static constexpr unsigned kSharedSpace = 3;
 /// Swizzled tiles (TileCopies.h) begin at multiples of 1024 bytes.
 static constexpr uint64_t kSharedAlignment = 1024;
 /// The largest size in bytes of the parameters of a kernel in PTX 8.0.
@@ -129,8 +127,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
           return IntegerAttr::get(IntegerType::get(space.getContext(), 64), number);
         });
     auto pointer = LLVM::LLVMPointerType::get(&getContext());
-    LLVM::LLVMStructType context = getContextType(converter, /*hasPointer=*/true,
-                                                  task.getArgumentTypes().drop_front(2));
+    LLVM::LLVMStructType context =
+        getContextType(converter, /*hasPointer=*/true, task.getArgumentTypes().drop_front(2));
     SmallVector<nvgpu::TmaCreateDescriptorOp> boxes;
     task.walk([&](nvgpu::TmaCreateDescriptorOp op) { boxes.push_back(op); });
     DataLayout layout(getOperation());
@@ -176,8 +174,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     }
     ThreadBuilder b(task.getLoc(), OpBuilder::atBlockBegin(&entry));
     auto load = [&](int32_t i) -> Value {
-      Value place =
-          LLVM::GEPOp::create(b, pointer, context, given, ArrayRef<LLVM::GEPArg>{0, i});
+      Value place = LLVM::GEPOp::create(b, pointer, context, given, ArrayRef<LLVM::GEPArg>{0, i});
       return LLVM::LoadOp::create(b, context.getBody()[i], place);
     };
     entry.getArgument(0).replaceAllUsesWith(gpu::BlockIdOp::create(b, gpu::Dimension::x));
@@ -224,25 +221,23 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     return layout.getTypeSize(context);
   }
 
-  /// Adds the counts of `op` to the counts of the call at `tiles`, which is null if the call does not count.
+  /// Adds the counts of `op` to the counts of the call at `tiles`, which is null if the call does not count. The
+  /// instructions have a predicate, because NVIDIA's assembler spills registers of some kernels if there is a branch.
   static void lower(CountTilesOp op, Value tiles) {
     ThreadBuilder b(op.getLoc(), op);
     Value null = LLVM::ZeroOp::create(b, tiles.getType());
     Value counts = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, tiles, null);
     Value isFirst =
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.constant(0));
-    auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, isFirst, counts));
-    ThreadBuilder in(op.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
-    auto global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-    Value base = LLVM::AddrSpaceCastOp::create(in, global, tiles);
+    Value adds = arith::AndIOp::create(b, isFirst, counts);
     for (auto [i, count] : llvm::enumerate(op.getOperands())) {
       if (isConstantIntValue(count, 0))
         continue;
-      Value counter =
-          LLVM::GEPOp::create(in, global, b.getI64Type(), base, ArrayRef<LLVM::GEPArg>{int32_t(i)});
-      Value added = arith::IndexCastOp::create(in, b.getI64Type(), count);
-      LLVM::AtomicRMWOp::create(in, LLVM::AtomicBinOp::add, counter, added,
-                                LLVM::AtomicOrdering::monotonic);
+      Value counter = LLVM::GEPOp::create(b, tiles.getType(), b.getI64Type(), tiles,
+                                          ArrayRef<LLVM::GEPArg>{int32_t(i)});
+      Value added = arith::IndexCastOp::create(b, b.getI64Type(), count);
+      createAssembly(b, TypeRange(), {adds, counter, added},
+                     "@$0 red.global.add.u64 [$1], $2;", "b,l,l");
     }
     op.erase();
   }

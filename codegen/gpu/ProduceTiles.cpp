@@ -142,7 +142,7 @@ private:
   func::FuncOp function;
   SmallVector<Chain> &chains;
   int64_t threads;
-  Value isProducer; ///< whether this thread starts copies
+  Value isProducer;   ///< whether this thread starts copies
   bool tests = false; ///< whether a warp of producers tests which tiles to copy
   ThreadBuilder top; ///< inserts before the branch between producers and consumers
   SmallVector<Group, 0> groups;
@@ -522,9 +522,8 @@ void Producing::run() {
         consumer, (kRegisters - kProducerRegisters) / warpgroups / kRegisterUnit * kRegisterUnit,
         NVVM::SetMaxRegisterAction::increase);
   }
-  tests = llvm::any_of(order, [&](auto entry) {
-    return bool(findCopyTest(dyn_cast<scf::ForOp>(entry.first)));
-  });
+  tests = llvm::any_of(
+      order, [&](auto entry) { return bool(findCopyTest(dyn_cast<scf::ForOp>(entry.first))); });
   auto works = scf::IfOp::create(
       others, tests ? others.isLess(thread, others.constant(threads + kWarp)) : isProducer);
   ThreadBuilder one(function.getLoc(), OpBuilder::atBlockBegin(works.thenBlock()));

@@ -37,6 +37,8 @@ static StringRef nameOfTask(scf::ForallOp forall) {
       name = "attend";
     else if (isProduct(op) && name == "map")
       name = "project";
+    else if (isConvolution(op) && name == "map")
+      name = "convolve";
     else if (isa<linalg::SoftmaxOp>(op) && name == "map")
       name = "softmax";
     else if (isa<PackMaskOp>(op))

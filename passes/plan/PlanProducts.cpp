@@ -12,6 +12,9 @@
 // pass changes attributes only, so users can edit its result and resume compilation from it. It does not change an
 // attribute that a product already has.
 //
+// A convolution gets the same attributes on a CPU: the rows of its block and of its tasks are output channels, and the
+// columns of its tasks are elements of the image.
+//
 // An attention contains its products until code generation. The attention gets `attn.blocks`, the blocks of the product
 // of queries and keys and of the product of probabilities and values, for the schedule and the tiles of its plan:
 //
@@ -34,16 +37,20 @@ namespace attn {
 
 using namespace attn;
 
-/// Verifies that the depth of `block` divides `whole`, the number of products of each sum. If this number is unknown,
-/// the depth must be 0.
-static LogicalResult verifyDepth(Operation *op, std::optional<int64_t> whole, BlockAttr block) {
-  if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0))
+/// Verifies that the depth of `block` divides the number of products of each sum, and that it consists of whole kernels
+/// in a convolution. If the number of products is unknown, the depth must be 0.
+static LogicalResult verifyDepth(Operation *op, const ProductShape &shape, BlockAttr block) {
+  std::optional<int64_t> whole = shape.depth;
+  if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0 &&
+                                block.getDepth() % std::max<int64_t>(1, shape.kernel) == 0))
     return success();
   InFlightDiagnostic error = op->emitOpError() << "expected a depth that divides the sum of ";
   if (whole)
     error << *whole << " products";
   else
     error << "an unknown number of products";
+  if (shape.kernel)
+    error << " into whole kernels of " << shape.kernel << " elements";
   return error << ", got " << block.getDepth();
 }
 
@@ -81,7 +88,7 @@ static SmallVector<std::pair<StringRef, ProductShape>> getProducts(AttentionOp o
 /// Verifies that the machine has enough registers for the block of a product.
 static LogicalResult verifyBlock(Operation *op, const ProductShape &shape, BlockAttr block,
                                  PlannerInterface planner) {
-  if (failed(verifyDepth(op, shape.depth, block)))
+  if (failed(verifyDepth(op, shape, block)))
     return failure();
   if (!planner.hasRegisters(shape, block))
     return op->emitOpError() << "expected a block of at most 8 rows, or of tiles that fit the "
@@ -123,7 +130,7 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         isValid &= succeeded(planAttention(op, planner));
     });
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (!isProduct(op) && !skipsZeros(op))
+      if (!isProductOrConvolution(op) && !skipsZeros(op))
         return;
       auto block = op->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr);
       if (block) {
@@ -132,7 +139,8 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         op->setAttr(AttnDialect::kBlockAttr, plan);
         block = dyn_cast<BlockAttr>(plan);
       }
-      if (isProduct(op) && !op->hasAttr(AttnDialect::kTaskAttr))
+      bool isPlanned = isProduct(op) || (isConvolution(op) && block);
+      if (isPlanned && !op->hasAttr(AttnDialect::kTaskAttr))
         setTask(op, planner.planTask(ProductShape::get(op), block));
     });
     if (!isValid)

@@ -9,6 +9,7 @@
 #include "passes/Rows.h"
 #include "passes/plan/JoinHeads.h"
 #include "passes/plan/TaskRows.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -29,7 +30,15 @@ PlannerInterface attn::getPlanner(Operation *op) {
 
 TaskSize attn::planRows(const ProductShape &shape, BlockAttr block) {
   static constexpr int64_t kRowsPerTask = 96;
-  return {divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1), 0};
+  int64_t rows = divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1);
+  if (!shape.kernel)
+    return {rows, 0};
+  // About as many products as a task of 96 rows, 64 columns and a depth of 768 has. The columns are a multiple of the
+  // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
+  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 48, kTypicalDepth = 512;
+  int64_t products = rows * shape.depth.value_or(kTypicalDepth);
+  int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
+  return {rows, columns};
 }
 
 /// The size of the innermost output dimension whose size is not 1, or 1 if there is none.
@@ -44,7 +53,17 @@ static int64_t getColumns(linalg::LinalgOp op) {
 std::optional<int64_t> ProductShape::getDepth(linalg::LinalgOp op) {
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
-  int64_t depth = op.getStaticLoopRanges()[reductions.front()], group = getGroup(op);
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  if (attn::isConvolution(op)) {
+    int64_t depth = 1;
+    for (unsigned loop : reductions) {
+      if (ShapedType::isDynamic(ranges[loop]))
+        return std::nullopt;
+      depth *= ranges[loop];
+    }
+    return depth;
+  }
+  int64_t depth = ranges[reductions.front()], group = getGroup(op);
   bool isOne = reductions.size() == 1 || group > 1;
   return isOne && !ShapedType::isDynamic(depth) ? std::optional(depth * group) : std::nullopt;
 }
@@ -79,12 +98,43 @@ static int64_t countCombined(linalg::LinalgOp product) {
   return countProducts(last);
 }
 
+/// The innermost loop of the output of a convolution that runs over rows of its kernel, the output channels.
+static std::optional<unsigned> findChannelLoop(linalg::LinalgOp convolution) {
+  AffineMap image = convolution.getMatchingIndexingMap(convolution.getDpsInputOperand(0)),
+            kernel = convolution.getMatchingIndexingMap(convolution.getDpsInputOperand(1));
+  for (unsigned loop : llvm::reverse(*findResultLoops(convolution)))
+    if (kernel.isFunctionOfDim(loop) && !image.isFunctionOfDim(loop))
+      return loop;
+  return std::nullopt;
+}
+
+/// The number of products for each step of the outermost reduction of a convolution, the elements of its kernel. 0 if
+/// `op` is no convolution.
+static int64_t countKernel(linalg::LinalgOp op) {
+  if (!isConvolution(op))
+    return 0;
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  int64_t count = 1;
+  for (unsigned loop : ArrayRef(reductions).drop_front())
+    if (!ShapedType::isDynamic(ranges[loop]))
+      count *= ranges[loop];
+  return count;
+}
+
 ProductShape ProductShape::get(linalg::LinalgOp op) {
-  std::optional<Rows> loops = findRowLoops(op);
-  int64_t rows =
-      loops && !loops->empty() ? op.getStaticLoopRanges()[loops->back()] : ShapedType::kDynamic;
+  int64_t kernel = countKernel(op);
+  std::optional<int64_t> loop;
+  if (kernel)
+    loop = findChannelLoop(op);
+  else if (std::optional<Rows> loops = findRowLoops(op))
+    loop = loops->back();
+  int64_t rows = loop     ? op.getStaticLoopRanges()[*loop]
+                 : kernel ? 1
+                          : ShapedType::kDynamic;
   return {getColumns(op), getDepth(op),          attn::skipsZeros(op), getGroup(op),
-          rows,           ProductTypes::get(op), countCombined(op)};
+          rows,           ProductTypes::get(op), countCombined(op),    kernel};
 }
 
 /// The reduction size of `product`, where an unknown size counts as kTypicalSize; 0 if `product` is null.

@@ -49,8 +49,8 @@ struct AttentionShape {
 /// The properties of a product that its plan depends on.
 struct ProductShape {
   static ProductShape get(mlir::linalg::LinalgOp product);
-  /// The number of products of each sum. None if this number is known only at the call, or if the sum runs over several
-  /// dimensions other than the two dimensions of a sum in groups.
+  /// The number of products of each sum. None if this number is known only at the call, or if the sum of a product runs
+  /// over several dimensions other than the two dimensions of a sum in groups.
   static std::optional<int64_t> getDepth(mlir::linalg::LinalgOp product);
 
   int64_t columns;              ///< of the output; kDynamic for an unknown number
@@ -61,6 +61,9 @@ struct ProductShape {
   ProductTypes types;
   /// The number of products, this one included, whose results elementwise ops combine. One task computes them all.
   int64_t combined = 1;
+  /// For a convolution, the number of elements of its kernel, which divides the depth; 0 for a product. The rows of a
+  /// convolution are output channels, and its columns are those of the last dimension of the image.
+  int64_t kernel = 0;
 };
 
 /// How a weight is packed: into panels of `width` columns, with `group` elements along the sum side by side. `width`
@@ -70,7 +73,8 @@ struct Panel {
   int64_t group;
 };
 
-/// The part of a product that one task computes. 0 columns stand for all columns of a panel.
+/// The part of a product that one task computes. 0 columns stand for all columns of a panel. The columns of a
+/// convolution are elements of the output image, over all of its dimensions.
 struct TaskSize {
   int64_t rows, columns;
 };

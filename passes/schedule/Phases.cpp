@@ -80,13 +80,18 @@ static bool isReduced(Value value) {
   return isReduced(value, visited);
 }
 
+/// Whether `op` is a product, or a convolution whose tasks are planned, as on CPUs.
+static bool hasPlannedTasks(Operation *op) {
+  return isProduct(op) || (isConvolution(op) && op->hasAttr(AttnDialect::kTaskAttr));
+}
+
 static std::pair<linalg::LinalgOp, AffineMap> findProduct(linalg::LinalgOp op, Visited &visited) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     auto producer = input->get().getDefiningOp<linalg::LinalgOp>();
     AffineMap map = op.getMatchingIndexingMap(input);
     if (!producer || !map.isPermutation() || isReducedByUser(input->get()))
       continue;
-    if (isProduct(producer))
+    if (hasPlannedTasks(producer))
       return {producer, map};
     if (producer.getNumReductionLoops() > 0 || !visited.insert(producer).second)
       continue;
@@ -146,18 +151,53 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   return sizes;
 }
 
+/// The part of `size` that one step covers if a step covers at most `most`, and all steps cover about equal parts.
+static int64_t dividedEvenly(int64_t size, int64_t most) {
+  return llvm::divideCeil(size, llvm::divideCeil(size, most));
+}
+
+/// The steps of the loops of a convolution: the planned rows are output channels, and the planned columns are elements
+/// of the image, of which the innermost dimensions come first. Loops over groups have step 1.
+static SmallVector<int64_t> convolutionSizes(linalg::LinalgOp op) {
+  auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
+  AffineMap image = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
+            kernel = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
+  SmallVector<int64_t> sizes(op.getNumLoops(), 0), ranges = op.getStaticLoopRanges();
+  int64_t columns = std::max<int64_t>(1, task.getColumns());
+  bool foundRows = false;
+  SmallVector<unsigned> out = *findResultLoops(op);
+  for (unsigned loop : llvm::reverse(out)) {
+    if (image.isFunctionOfDim(loop) && !kernel.isFunctionOfDim(loop)) {
+      if (ShapedType::isDynamic(ranges[loop]))
+        sizes[loop] = columns;
+      else if (ranges[loop] > columns)
+        sizes[loop] = loop == out.back() ? columns : dividedEvenly(ranges[loop], columns);
+      columns = sizes[loop] ? 1 : std::max<int64_t>(1, columns / ranges[loop]);
+    } else {
+      bool isRows = !foundRows && !image.isFunctionOfDim(loop);
+      sizes[loop] = isRows ? task.getRows() : 1;
+      foundRows |= isRows;
+    }
+  }
+  return sizes;
+}
+
+static SmallVector<int64_t> plannedSizes(linalg::LinalgOp op) {
+  return isProduct(op) ? productSizes(op) : convolutionSizes(op);
+}
+
 /// For each loop of `op`, the step of the loop over tasks that it becomes; 0 keeps a loop inside the task.
 static SmallVector<int64_t> taskSizes(TilingInterface op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(*op);
-  if (isProduct(op))
-    return productSizes(linalgOp);
+  if (hasPlannedTasks(op))
+    return plannedSizes(linalgOp);
   SmallVector<utils::IteratorType> types = op.getLoopIteratorTypes();
   SmallVector<int64_t> sizes(types.size(), 0);
   if (linalgOp && linalgOp.getNumReductionLoops() == 0) {
     // An elementwise op has the tasks of the product that it follows; otherwise the product would be computed in tiles
     // of another shape.
     if (auto [product, map] = findProduct(linalgOp); product) {
-      SmallVector<int64_t> tile = productSizes(product);
+      SmallVector<int64_t> tile = plannedSizes(product);
       AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
       for (auto [expr, ofProduct] : llvm::zip_equal(map.getResults(), out.getResults()))
         if (std::optional<unsigned> loop = findLoop(expr), dim = findLoop(ofProduct); loop && dim)

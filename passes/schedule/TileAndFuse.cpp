@@ -181,7 +181,7 @@ void attn::mapTasks(scf::ForallOp tasks) {
 bool attn::feedsContraction(tensor::ExtractSliceOp slice) {
   return llvm::any_of(slice->getUses(), [](OpOperand &use) {
     auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
-    return isProduct(op) && op.isDpsInput(&use);
+    return isProductOrConvolution(op) && op.isDpsInput(&use);
   });
 }
 

@@ -87,7 +87,7 @@ struct FoldBias : OpRewritePattern<linalg::GenericOp> {
 private:
   static LogicalResult fold(linalg::GenericOp op, OpOperand *product, PatternRewriter &rewriter) {
     auto contract = product->get().getDefiningOp<linalg::LinalgOp>();
-    if (!isProduct(contract) || !contract->hasOneUse() ||
+    if (!isProductOrConvolution(contract) || !contract->hasOneUse() ||
         !op.getMatchingIndexingMap(product).isIdentity())
       return failure();
     auto fill = contract.getDpsInitOperand(0)->get().getDefiningOp<linalg::FillOp>();

@@ -566,9 +566,12 @@ class Decoder(asynchronous.Instructions):
                 warp.block.unfenced[(places[:, None] + np.arange(size * len(reads))).ravel()] = warp.number + 1
         return execute
 
-    def atomic(self, operands, combine, type_name):
-        """Combines memory with a value, one lane after the other, and does not return the old value."""
-        address, value, size = self.address(operands[0]), self.read(operands[1], type_name), np.dtype(TYPES[type_name]).itemsize
+    def do_red(self):
+        reductions = {"red.global.or.b32": np.bitwise_or, "red.global.add.u64": np.add}
+        if self.instruction.opcode not in reductions:
+            raise Fault(f"an instruction that the emulator lacks: {self.instruction.text}")
+        combine, size = reductions[self.instruction.opcode], np.dtype(TYPES[self.type]).itemsize
+        address, value = self.address(self.operands[0]), self.read(self.operands[1], self.type)
 
         def execute(warp, mask):
             memory = warp.block.memories["global"]
@@ -576,17 +579,6 @@ class Decoder(asynchronous.Instructions):
                 place = address(warp)[lane:lane + 1]
                 memory.store(place, size, [combine(memory.load(place, size, 1)[0], value(warp)[lane:lane + 1])])
         return execute
-
-    def do_red(self):
-        if self.instruction.opcode != "red.global.or.b32":
-            raise Fault(f"an instruction that the emulator lacks: {self.instruction.text}")
-        return self.atomic(self.operands, np.bitwise_or, "b32")
-
-    def do_atom(self):
-        reads = sum(re.search(rf"{self.operands[0]}\b", instruction.text) is not None for instruction in self.kernel.instructions)
-        if self.instruction.opcode != "atom.global.add.u64" or reads > 1:
-            raise Fault(f"an instruction that the emulator lacks: {self.instruction.text}")
-        return self.atomic(self.operands[1:], np.add, "u64")
 
     def do_cp(self):
         opcode = self.instruction.opcode

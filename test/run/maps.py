@@ -2,7 +2,7 @@
 
 Each draw makes a module that another producer might write. Its ops have maps with constants, sums of loops, repeated
 and missing loops; results in another order of dimensions, results with dimensions of size 1 that are written at index 0,
-and results that nothing reads. It also has products by name and by map, and softmax and attention in several spellings. The module runs through all
+and results that nothing reads. It also has products by name and by map, convolutions, and softmax and attention in several spellings. The module runs through all
 stages, and its results must be close to those of NumPy in float64. A file that is refused needs a message of one line;
 the reasons are counted. With --passes, each pass of attn also runs alone on the module, and must not crash.
 """
@@ -27,7 +27,7 @@ class Module:
             self.argument([rng.choice([1, 2, 3, 4, 5]) for _ in range(rng.randint(1, 4))])
         for _ in range(rng.randint(2, 7)):
             rng.choice([self.elementwise, self.elementwise, self.reduction, self.pair, self.view, self.softmax, self.product,
-                        self.attention])()
+                        self.convolution, self.attention])()
         names = list(self.values)
         self.results = [name for name in names if name not in self.read and name not in self.arguments] or names[-1:]
 
@@ -253,6 +253,22 @@ class Module:
         out_map = [0, 1, 2]
         body = ("    %x = arith.mulf %a0, %a1 : f32\n    %y = arith.addf %o, %x : f32\n    linalg.yield %y : f32", lambda a, b: a * b, "addf")
         return self.generic([batch, m, n, k], [a, b], [[0, 1, 3], [0, 3, 2]], out_map, body, "0.0", [3])
+
+    def convolution(self):
+        """A sum of products that reads its image at sums of loops, (n, g, o, y..., c, kernel...) -> (n, g, o, y...)."""
+        rng, count = self.rng, self.rng.choice([1, 2])
+        batch, groups, kernels, channels = rng.choice([1, 2]), rng.choice([1, 1, 3]), rng.choice([1, 2, 9]), rng.choice([1, 3, 24])
+        out, kernel = [rng.choice([1, 3, 17]) for _ in range(count)], [rng.choice([1, 2, 3]) for _ in range(count)]
+        sizes, c = [batch, groups, kernels, *out, channels, *kernel], 3 + count
+        image, weight, shape = [0, 1, c], [1, 2, c], [batch, groups, channels]
+        for i in range(count):
+            stride, dilation = rng.choice([1, 1, 2]), rng.choice([1, 1, 2])
+            image.append((3 + i,) * stride + (c + 1 + i,) * dilation)
+            weight.append(c + 1 + i)
+            shape.append(stride * (out[i] - 1) + dilation * (kernel[i] - 1) + 1)
+        body = ("    %x = arith.mulf %a0, %a1 : f32\n    %y = arith.addf %o, %x : f32\n    linalg.yield %y : f32", lambda a, b: a * b, "addf")
+        inputs = [self.argument(shape), self.argument([groups, kernels, channels, *kernel])]
+        self.generic(sizes, inputs, [image, weight], self.out_map(list(range(c))), body, "0.0", list(range(c, c + 1 + count)))
 
     def attention(self):
         rng = self.rng

@@ -190,10 +190,10 @@ TEST_F(CallTest, NewerOptionsMustBeUnused) {
 TEST_F(CallTest, StreamIsReserved) {
   attn_call_options options = callOptions();
   options.stream = this;
-  expectRefused(
-      ATTN_ERROR_USAGE,
-      "forward: expected null stream, range_errors and tile_counts for a CPU, got one that is not null",
-      &options);
+  expectRefused(ATTN_ERROR_USAGE,
+                "forward: expected null stream, range_errors and tile_counts for a CPU, got one "
+                "that is not null",
+                &options);
 }
 
 TEST_F(CallTest, WorkersWithoutParallelFor) {

@@ -363,9 +363,10 @@ TEST_F(GpuTest, TasksAndOptions) {
         &attn_call_options::tile_counts}) {
     options = {};
     options.*member = &options;
-    expectError(call(onCpu.get(), weights.get(), options), ATTN_ERROR_USAGE,
-                "scale: expected null stream, range_errors and tile_counts for a CPU, got one that is not "
-                "null");
+    expectError(
+        call(onCpu.get(), weights.get(), options), ATTN_ERROR_USAGE,
+        "scale: expected null stream, range_errors and tile_counts for a CPU, got one that is not "
+        "null");
   }
 }
 

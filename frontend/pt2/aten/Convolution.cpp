@@ -3,7 +3,8 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Models with attention may contain convolutions. A patch embedding, whose stride is the size of the kernel, becomes
-// one product; other convolutions become loops.
+// one product. Any other convolution becomes one op that adds products, and reads its image at sums of loops
+// (isConvolution() in passes/Product.h); on CPUs, such an op is computed in register blocks like a product.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +59,23 @@ std::optional<Size> attn::pt2::windowsIn(Call &call, const Size &size, int64_t r
   std::optional<Size> rest = subtract(size, Size(reach)),
                       steps = rest ? divideDown(*rest, Size(stride)) : std::nullopt;
   return steps && !call.failed() ? add(*steps, Size(1)) : std::nullopt;
+}
+
+/// The elements of `x` that each position of the kernel reads along the last dimension: (..., kernel, out) of (..., in).
+static Tensor separateLast(TensorBuilder &b, const Tensor &x, int64_t kernel, const Size &out,
+                           const Window &window) {
+  unsigned last = x.rank() - 1;
+  Sizes sizes = x.sizes;
+  sizes.pop_back();
+  sizes.append({Size(kernel), out});
+  SmallVector<AffineExpr> exprs;
+  for (unsigned i = 0; i < last; ++i)
+    exprs.push_back(b.getAffineDimExpr(i));
+  exprs.push_back(b.getAffineDimExpr(last + 1) * window.stride.back() +
+                  b.getAffineDimExpr(last) * window.dilation.back());
+  AffineMap map = AffineMap::get(last + 2, 0, exprs, b.getContext());
+  return b.elementwise(sizes, x.dtype, Operand{x, x.dtype, map},
+                       [](ValueRange element) { return element[0]; });
 }
 
 static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &weight,
@@ -136,34 +154,77 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
     return viewAs(call, result, shape);
   }
 
-  // Reduce over the domain (n, group, o, out..., c, kernel...).
-  Sizes splitX = {x.sizes[0], Size(groups), Size(*channels / groups)},
-        splitWeight = {Size(groups), Size(*outChannels / groups), weight.sizes[1]};
-  splitX.append(x.sizes.begin() + 2, x.sizes.end());
-  splitWeight.append(weight.sizes.begin() + 2, weight.sizes.end());
-  FailureOr<Tensor> grouped = viewAs(call, x, splitX), factors = viewAs(call, weight, splitWeight);
-  if (failed(grouped) || failed(factors))
-    return failure();
-  unsigned c = 3 + count, numDims = 4 + 2 * count;
-  SmallVector<AffineExpr> ofX = {dim(0), dim(1), dim(c)}, ofWeight = {dim(1), dim(2), dim(c)};
-  Sizes domain = {x.sizes[0], Size(groups), Size(*outChannels / groups)};
-  for (int64_t i = 0; i < count; ++i)
-    domain.push_back(out[i]);
+  // Reduce over the domain (n, group, o, out..., c, kernel...); without groups, there is no loop over groups.
+  bool isGrouped = groups != 1;
+  Tensor image = x, kernels = weight;
+  Sizes domain = {x.sizes[0], weight.sizes[0]};
+  if (isGrouped) {
+    domain = {x.sizes[0], Size(groups), Size(*outChannels / groups)};
+    Sizes splitX = {x.sizes[0], Size(groups), Size(*channels / groups)},
+          splitWeight = {Size(groups), Size(*outChannels / groups), weight.sizes[1]};
+    splitX.append(x.sizes.begin() + 2, x.sizes.end());
+    splitWeight.append(weight.sizes.begin() + 2, weight.sizes.end());
+    FailureOr<Tensor> grouped = viewAs(call, x, splitX),
+                      factors = viewAs(call, weight, splitWeight);
+    if (failed(grouped) || failed(factors))
+      return failure();
+    image = *grouped;
+    kernels = *factors;
+  }
+  unsigned y = domain.size(), c = y + count, numDims = c + 1 + count;
+  llvm::append_range(domain, out);
   domain.push_back(weight.sizes[1]);
+  SmallVector<AffineExpr> ofX = {dim(0)}, ofWeight;
+  if (isGrouped)
+    ofX.push_back(dim(1));
+  for (unsigned loop = 1; loop < y; ++loop)
+    ofWeight.push_back(dim(loop));
   SmallVector<int64_t> reduced = {int64_t(c)};
+  ofX.push_back(dim(c));
+  ofWeight.push_back(dim(c));
   for (int64_t i = 0; i < count; ++i) {
-    ofX.push_back(dim(3 + i) * window.stride[i] + dim(c + 1 + i) * window.dilation[i]);
+    ofX.push_back(dim(y + i) * window.stride[i] + dim(c + 1 + i) * window.dilation[i]);
     ofWeight.push_back(dim(c + 1 + i));
     domain.push_back(kernel[i]);
     reduced.push_back(c + 1 + i);
   }
-  DType as = computeType(x.dtype);
-  Tensor result = b.reduce(
-      domain, reduced, b.scalar(as, 0.0), as,
-      {{*grouped, as, AffineMap::get(numDims, 0, ofX, context)},
-       {*factors, as, AffineMap::get(numDims, 0, ofWeight, context)}},
-      [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); },
-      [&](Value sum, Value e) -> Value { return arith::AddFOp::create(b, sum, e); });
+  if (window.stride.back() != 1) {
+    // Vectors run along the last dimension of the output, so the elements that they read must be adjacent.
+    image = separateLast(b, image, kernel.back(), out.back(), window);
+    ofX.pop_back();
+    ofX.append({dim(c + count), dim(c - 1)});
+  }
+  Tensor result;
+  if (window.stride.back() != 1 && count == 1) {
+    // No dimension of the image is read at sums of loops any more, so this is a product over (c, kernel).
+    Sizes ofImage(ArrayRef<Size>(image.sizes).drop_back(3)),
+        ofKernels(ArrayRef<Size>(kernels.sizes).drop_back(2));
+    Size depth(*channels / groups * kernel[0]);
+    ofImage.append({depth, out[0]});
+    ofKernels.push_back(depth);
+    FailureOr<Tensor> columns = viewAs(call, image, ofImage),
+                      rows = viewAs(call, kernels, ofKernels);
+    if (failed(columns) || failed(rows))
+      return failure();
+    auto map = [&](ArrayRef<AffineExpr> exprs) { return AffineMap::get(c + 1, 0, exprs, context); };
+    SmallVector<AffineExpr> ofResult;
+    for (unsigned loop = 0; loop < c; ++loop)
+      ofResult.push_back(dim(loop));
+    ofX.erase(ofX.end() - 2);
+    ofWeight.pop_back();
+    domain.truncate(c);
+    result = b.contract(domain, *rows, *columns, map(ofWeight), map(ofX), map(ofResult));
+  } else {
+    DType as = computeType(x.dtype);
+    result = b.reduce(
+        domain, reduced, b.scalar(as, 0.0), as,
+        {{image, as, AffineMap::get(numDims, 0, ofX, context)},
+         {kernels, as, AffineMap::get(numDims, 0, ofWeight, context)}},
+        [&](ValueRange e) -> Value { return arith::MulFOp::create(b, e[0], e[1]); },
+        [&](Value sum, Value e) -> Value { return arith::AddFOp::create(b, sum, e); });
+  }
+  if (!isGrouped)
+    return result;
   Sizes flat = {x.sizes[0], weight.sizes[0]};
   llvm::append_range(flat, out);
   return viewAs(call, result, flat);

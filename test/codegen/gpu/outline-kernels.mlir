@@ -17,15 +17,12 @@
 // CHECK: %[[COUNTS:.+]] = llvm.icmp "ne" %[[TILES]], %{{.+}} : !llvm.ptr
 // CHECK: %[[FIRST:.+]] = arith.cmpi eq, %{{.+}}, %{{.+}} : index
 // CHECK: %[[BOTH:.+]] = arith.andi %[[FIRST]], %[[COUNTS]] : i1
-// CHECK: scf.if %[[BOTH]] {
-// CHECK: %[[BASE:.+]] = llvm.addrspacecast %[[TILES]] : !llvm.ptr to !llvm.ptr<1>
-// CHECK: %[[DONE:.+]] = llvm.getelementptr %[[BASE]][0] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
-// CHECK: llvm.atomicrmw add %[[DONE]], %{{.+}} monotonic : !llvm.ptr<1>, i64
-// CHECK: %[[SKIPPED:.+]] = llvm.getelementptr %[[BASE]][1]
-// CHECK: llvm.atomicrmw add %[[SKIPPED]],
-// CHECK: }
-// CHECK: llvm.atomicrmw
-// CHECK-NOT: llvm.atomicrmw
+// CHECK: %[[DONE:.+]] = llvm.getelementptr %[[TILES]][0] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "@$0 red.global.add.u64 [$1], $2;", "b,l,l" %[[BOTH]], %[[DONE]], %{{.+}} : (i1, !llvm.ptr, i64) -> ()
+// CHECK: %[[SKIPPED:.+]] = llvm.getelementptr %[[TILES]][1]
+// CHECK: llvm.inline_asm {{.+}}red.global.add.u64{{.+}} %[[BOTH]], %[[SKIPPED]],
+// CHECK: llvm.inline_asm {{.+}}red.global.add.u64
+// CHECK-NOT: llvm.inline_asm
 // CHECK-NOT: attn.count_tiles
 // CHECK: llvm.return
 module {

@@ -49,6 +49,9 @@ for count in (1, 2, 3):
     case("convolution.default", lambda x, w, b, s, p, d, t, o, g: convolve(x, w, b, s, p, d, g), input=image,
          weight=kernel, bias=six, stride=[1] * count, padding=[1] * count, dilation=[1] * count, transposed=False,
          output_padding=[0] * count, groups=1, near=1e-6)
+# The sums of 360 products are split into parts, and the last dimension fills a vector and a half.
+case("conv2d.default", convolve, input=random.standard_normal((2, 40, 5, 26)).astype("float32"),
+     weight=random.standard_normal((9, 40, 3, 3)).astype("float32"), near=1e-5)
 case("conv2d.default", lambda x, w: convolve(x[None], w)[0], input=X3, weight=np.ones((3, 2, 2, 2), "float32"),
      near=1e-6)
 
