@@ -54,8 +54,8 @@ RegisterBlock fitTwoSums(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBl
 /// next. The limit of the length is 192 or, if this is less, the number of rows of the vector operand that fit in a
 /// quarter of L2. The length is `depth` if `depth` is at most the limit. Otherwise it is the greatest even divisor of
 /// `depth` from half of the limit to the limit, or `depth` if there is none. With tiles, 1024 replaces 192, and the
-/// divisor is a multiple of the number of products of one instruction. In a convolution, whose kernel has `kernel`
-/// elements, the divisor is a multiple of this number. In a product, `kernel` is 0.
+/// divisor is a multiple of the number of products of one instruction. In a convolution, the
+/// divisor is a multiple of `kernel` (ProductShape), which is 0 for a product.
 int64_t chooseDepthBlock(CpuAttr cpu, const MultiplyAdd &instruction, RegisterBlock block,
                          bool isOfTiles, int64_t depth, int64_t bytesPerFactor, int64_t kernel);
 

@@ -37,8 +37,8 @@ namespace attn {
 
 using namespace attn;
 
-/// Verifies that the depth of `block` divides the number of products of each sum, and that it consists of whole kernels
-/// in a convolution. If the number of products is unknown, the depth must be 0.
+/// Verifies that the depth of `block` divides the number of products of each sum. In a convolution, it must consist of
+/// whole steps of the outermost dimension of the sum. If the number of products is unknown, the depth must be 0.
 static LogicalResult verifyDepth(Operation *op, const ProductShape &shape, BlockAttr block) {
   std::optional<int64_t> whole = shape.depth;
   if (block.getDepth() == 0 || (whole && *whole % block.getDepth() == 0 &&
@@ -50,7 +50,7 @@ static LogicalResult verifyDepth(Operation *op, const ProductShape &shape, Block
   else
     error << "an unknown number of products";
   if (shape.kernel)
-    error << " into whole kernels of " << shape.kernel << " elements";
+    error << ", and is a multiple of " << shape.kernel;
   return error << ", got " << block.getDepth();
 }
 

@@ -30,12 +30,13 @@ PlannerInterface attn::getPlanner(Operation *op) {
 
 TaskSize attn::planRows(const ProductShape &shape, BlockAttr block) {
   static constexpr int64_t kRowsPerTask = 96;
-  int64_t rows = divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1);
-  if (!shape.kernel)
-    return {rows, 0};
-  // About as many products as a task of 96 rows, 64 columns and a depth of 768 has. The columns are a multiple of the
+  if (!shape.kernel || shape.hasChannelsLast)
+    return {divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1), 0};
+  // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
+  // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
   // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
   static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 48, kTypicalDepth = 512;
+  int64_t rows = std::min(shape.rows, block ? block.getRows() : kRowsPerTask);
   int64_t products = rows * shape.depth.value_or(kTypicalDepth);
   int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
   return {rows, columns};
@@ -98,12 +99,15 @@ static int64_t countCombined(linalg::LinalgOp product) {
   return countProducts(last);
 }
 
-/// The innermost loop of the output of a convolution that runs over rows of its kernel, the output channels.
-static std::optional<unsigned> findChannelLoop(linalg::LinalgOp convolution) {
-  AffineMap image = convolution.getMatchingIndexingMap(convolution.getDpsInputOperand(0)),
-            kernel = convolution.getMatchingIndexingMap(convolution.getDpsInputOperand(1));
+/// The innermost loop of the output of `convolution` that only operand `input` has: the image is operand 0, and the
+/// kernel operand 1.
+static std::optional<unsigned> findInnermost(linalg::LinalgOp convolution, unsigned input) {
+  auto reads = [&](unsigned operand, unsigned loop) {
+    return convolution.getMatchingIndexingMap(convolution.getDpsInputOperand(operand))
+        .isFunctionOfDim(loop);
+  };
   for (unsigned loop : llvm::reverse(*findResultLoops(convolution)))
-    if (kernel.isFunctionOfDim(loop) && !image.isFunctionOfDim(loop))
+    if (reads(input, loop) && !reads(1 - input, loop))
       return loop;
   return std::nullopt;
 }
@@ -124,17 +128,27 @@ static int64_t countKernel(linalg::LinalgOp op) {
 }
 
 ProductShape ProductShape::get(linalg::LinalgOp op) {
-  int64_t kernel = countKernel(op);
   std::optional<int64_t> loop;
-  if (kernel)
-    loop = findChannelLoop(op);
-  else if (std::optional<Rows> loops = findRowLoops(op))
+  bool hasChannelsLast = false;
+  if (isConvolution(op)) {
+    std::optional<unsigned> channels = findInnermost(op, /*input=*/1);
+    hasChannelsLast = channels && channels == findResultLoops(op)->back();
+    loop = hasChannelsLast ? findInnermost(op, /*input=*/0) : channels;
+  } else if (std::optional<Rows> loops = findRowLoops(op)) {
     loop = loops->back();
-  int64_t rows = loop     ? op.getStaticLoopRanges()[*loop]
-                 : kernel ? 1
-                          : ShapedType::kDynamic;
-  return {getColumns(op), getDepth(op),          attn::skipsZeros(op), getGroup(op),
-          rows,           ProductTypes::get(op), countCombined(op),    kernel};
+  }
+  int64_t rows = loop                ? op.getStaticLoopRanges()[*loop]
+                 : isConvolution(op) ? 1
+                                     : ShapedType::kDynamic;
+  return {getColumns(op),
+          getDepth(op),
+          attn::skipsZeros(op),
+          getGroup(op),
+          rows,
+          ProductTypes::get(op),
+          countCombined(op),
+          countKernel(op),
+          hasChannelsLast};
 }
 
 /// The reduction size of `product`, where an unknown size counts as kTypicalSize; 0 if `product` is null.

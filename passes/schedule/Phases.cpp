@@ -163,7 +163,7 @@ static SmallVector<int64_t> convolutionSizes(linalg::LinalgOp op) {
   AffineMap image = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
             kernel = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
   SmallVector<int64_t> sizes(op.getNumLoops(), 0), ranges = op.getStaticLoopRanges();
-  int64_t columns = std::max<int64_t>(1, task.getColumns());
+  int64_t columns = task.getColumns();
   bool foundRows = false;
   SmallVector<unsigned> out = *findResultLoops(op);
   for (unsigned loop : llvm::reverse(out)) {
@@ -182,8 +182,12 @@ static SmallVector<int64_t> convolutionSizes(linalg::LinalgOp op) {
   return sizes;
 }
 
+/// The tasks of a convolution whose channels are the last dimension of the output are like those of a product: their
+/// rows are rows of the image, and they have no planned columns.
 static SmallVector<int64_t> plannedSizes(linalg::LinalgOp op) {
-  return isProduct(op) ? productSizes(op) : convolutionSizes(op);
+  bool isLikeProduct =
+      isProduct(op) || op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr).getColumns() == 0;
+  return isLikeProduct ? productSizes(op) : convolutionSizes(op);
 }
 
 /// For each loop of `op`, the step of the loop over tasks that it becomes; 0 keeps a loop inside the task.

@@ -9,6 +9,42 @@
 
 module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
 
+// The rows of a convolution are output channels, and its vectors run along the last dimension of the image. The image is
+// read where the kernel is, without a copy of its windows: the next output row y is 2 rows of 34 elements further, the
+// next row j of the kernel 34 elements, and the next channel 9 rows.
+// CHECK-LABEL: @convolution
+// CHECK-DAG:     %[[Y:.*]] = arith.constant 68 : index
+// CHECK-DAG:     %[[J:.*]] = arith.constant 34 : index
+// CHECK-DAG:     %[[C:.*]] = arith.constant 306 : index
+// CHECK:         scf.for %[[AT_Y:.*]] = %c0 to %c4 step %c1 {
+// CHECK:           %[[ROW:.*]] = arith.muli %[[AT_Y]], %[[Y]]
+// CHECK:           scf.for %{{.*}} = %c0 to %c16 step %c8 {
+// CHECK:             %{{.*}}:16 = scf.for %[[AT_C:.*]] = %c0 to %c8 step %c1
+// CHECK:               %[[PLANE:.*]] = arith.muli %[[AT_C]], %[[C]]
+// CHECK:               %[[FIRST:.*]] = arith.addi %[[ROW]], %[[PLANE]]
+// CHECK:               scf.for %[[AT_J:.*]] = %c0 to %c3 step %c1
+// CHECK:                 %[[DOWN:.*]] = arith.muli %[[AT_J]], %[[J]]
+// CHECK:                 %[[LINE:.*]] = arith.addi %[[FIRST]], %[[DOWN]]
+// CHECK:                 scf.for %[[AT_I:.*]] = %c0 to %c3 step %c1
+// CHECK:                   %[[PIXEL:.*]] = arith.addi %[[LINE]], %[[AT_I]]
+// CHECK:                   vector.load %{{.*}}[%[[PIXEL]]]
+// CHECK:                   vector.load
+// CHECK-COUNT-16:          vector.fma
+// CHECK-NOT:               vector.fma
+// CHECK:             vector.store
+func.func @convolution(%x: memref<1x8x9x34xf32>, %w: memref<16x8x3x3xf32>, %o: memref<1x16x4x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%o : memref<1x16x4x32xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, o, y, x, c, j, i) -> (n, c, y * 2 + j, x + i)>, affine_map<(n, o, y, x, c, j, i) -> (o, c, j, i)>, affine_map<(n, o, y, x, c, j, i) -> (n, o, y, x)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : memref<1x8x9x34xf32>, memref<16x8x3x3xf32>) outs(%o : memref<1x16x4x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
 // The accumulators, 8 rows by 3 vectors, start from the value of the fill. An iteration does two steps of k, and
 // prefetches a part of the next 8 rows: 8 elements for each step.
 // CHECK-LABEL: @contract

@@ -17,6 +17,20 @@ func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor
       ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>) outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
   return %c, %d : tensor<?x12x64xf32>, tensor<?x12x64xf32>
 }
+// The rows of a convolution are output channels. A sum of 40 channels and 9 elements of the kernel is added in parts of 20
+// channels. The columns of a task are elements of the image.
+// CHECK-LABEL: @convolution
+// CHECK: linalg.generic {{.*}}attn.block = #attn.block<rows = 8, vectors = 2, depth = 180>, attn.task = #attn.task<rows = 8, columns = 1488>
+func.func @convolution(%x: tensor<1x40x34x34xf32>, %w: tensor<64x40x3x3xf32>, %i: tensor<1x64x32x32xf32>) -> tensor<1x64x32x32xf32> {
+  %c = linalg.generic {indexing_maps = [affine_map<(n, o, y, x, c, j, i) -> (n, c, y + j, x + i)>, affine_map<(n, o, y, x, c, j, i) -> (o, c, j, i)>, affine_map<(n, o, y, x, c, j, i) -> (n, o, y, x)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x40x34x34xf32>, tensor<64x40x3x3xf32>) outs(%i : tensor<1x64x32x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x64x32x32xf32>
+  return %c : tensor<1x64x32x32xf32>
+}
 // The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two tasks of 96 rows and
 // one task of 5.
 // CHECK-LABEL: @rows
@@ -107,5 +121,34 @@ func.func @no_tiles(%a: tensor<64x100xf32>, %b: tensor<100x64xf32>, %c: tensor<6
   %r = linalg.matmul {attn.block = #attn.block<rows = 32, vectors = 2>}
       ins(%a, %b : tensor<64x100xf32>, tensor<100x64xf32>) outs(%c : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
+func.func @kernels(%x: tensor<1x40x34x34xf32>, %w: tensor<64x40x3x3xf32>, %i: tensor<1x64x32x32xf32>) -> tensor<1x64x32x32xf32> {
+  // expected-error @below {{expected a depth that divides the sum of 360 products, and is a multiple of 9, got 40}}
+  %c = linalg.generic {indexing_maps = [affine_map<(n, o, y, x, c, j, i) -> (n, c, y + j, x + i)>, affine_map<(n, o, y, x, c, j, i) -> (o, c, j, i)>, affine_map<(n, o, y, x, c, j, i) -> (n, o, y, x)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x40x34x34xf32>, tensor<64x40x3x3xf32>) outs(%i : tensor<1x64x32x32xf32>) attrs = {attn.block = #attn.block<rows = 8, vectors = 2, depth = 40>} {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1x64x32x32xf32>
+  return %c : tensor<1x64x32x32xf32>
+}
+}
+
+// -----
+
+module attributes {attn.target = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>} {
+// Vectors run along channels that are the last dimension of the output. The rows are those of the image, as in a product.
+// A part of the sum is one row of the kernel.
+// CHECK-LABEL: @channels_last
+// CHECK: linalg.conv_2d_nhwc_hwcf {attn.block = #attn.block<rows = 6, vectors = 4, depth = 120>, attn.task = #attn.task<rows = 102>
+func.func @channels_last(%x: tensor<1x34x202x40xf32>, %w: tensor<3x3x40x64xf32>, %i: tensor<1x32x200x64xf32>) -> tensor<1x32x200x64xf32> {
+  %c = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x34x202x40xf32>, tensor<3x3x40x64xf32>) outs(%i : tensor<1x32x200x64xf32>) -> tensor<1x32x200x64xf32>
+  return %c : tensor<1x32x200x64xf32>
 }
 }

@@ -251,3 +251,28 @@ func.func @rows_of_a_part(%x: tensor<480x64xf32>) -> (tensor<320x64xf32>, tensor
   } -> tensor<320x64xf32>
   return %y, %sum : tensor<320x64xf32>, tensor<480xf32>
 }
+
+// -----
+
+// A task of a convolution computes 8 output channels, and 1500 elements of the image: all 32 columns of at most 46 rows,
+// of which each task gets equally many. It reads two more rows and columns of its input.
+// CHECK-LABEL: @convolution(
+// CHECK: scf.forall (%{{.*}}, %[[O:.*]], %[[Y:.*]]) = (0, 0, 0) to (2, 64, 60) step (1, 8, 30)
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%{{.*}}, 0, %[[Y]], 0] [1, 40, 32, 34]
+// CHECK-DAG: tensor.extract_slice %{{.*}}[%[[O]], 0, 0, 0] [8, 40, 3, 3]
+// CHECK: linalg.broadcast
+// CHECK: linalg.generic
+// CHECK: linalg.tanh
+func.func @convolution(%x: tensor<2x40x62x34xf32>, %w: tensor<64x40x3x3xf32>, %b: tensor<64xf32>) -> tensor<2x64x60x32xf32> {
+  %e = tensor.empty() : tensor<2x64x60x32xf32>
+  %i = linalg.broadcast ins(%b : tensor<64xf32>) outs(%e : tensor<2x64x60x32xf32>) dimensions = [0, 2, 3]
+  %c = linalg.generic {indexing_maps = [affine_map<(n, o, y, x, c, j, i) -> (n, c, y + j, x + i)>, affine_map<(n, o, y, x, c, j, i) -> (o, c, j, i)>, affine_map<(n, o, y, x, c, j, i) -> (n, o, y, x)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<2x40x62x34xf32>, tensor<64x40x3x3xf32>) outs(%i : tensor<2x64x60x32xf32>) attrs = {attn.task = #attn.task<rows = 8, columns = 1500>} {
+  ^bb0(%a: f32, %b0: f32, %s: f32):
+    %p = arith.mulf %a, %b0 : f32
+    %t = arith.addf %s, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<2x64x60x32xf32>
+  %t = linalg.tanh ins(%c : tensor<2x64x60x32xf32>) outs(%e : tensor<2x64x60x32xf32>) -> tensor<2x64x60x32xf32>
+  return %t : tensor<2x64x60x32xf32>
+}
