@@ -357,12 +357,14 @@ Tensor TensorBuilder::insert(const Tensor &tensor, const Tensor &part, int64_t d
 }
 
 Tensor TensorBuilder::surround(const Tensor &tensor, Value scalar, ArrayRef<Size> offsets,
-                               ArrayRef<Size> sizes) {
+                               ArrayRef<Size> sizes, ArrayRef<int64_t> steps) {
   Tensor whole = fill(sizes, scalar, tensor.dtype);
   // MLIR allows no offset beyond the last element, but an empty tensor may have such an offset.
   if (llvm::is_contained(tensor.sizes, Size(0)))
     return whole;
   SmallVector<OpFoldResult> strides(tensor.rank(), getIndexAttr(1));
+  for (auto [stride, step] : llvm::zip(strides, steps))
+    stride = getIndexAttr(step);
   whole.value = tensor::InsertSliceOp::create(*this, tensor.value, whole.value, sizesOf(offsets),
                                               sizesOf(tensor.sizes), strides);
   return whole;

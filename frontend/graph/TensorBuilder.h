@@ -117,9 +117,10 @@ public:
   Tensor insert(const Tensor &tensor, const Tensor &part, int64_t dim, const Size &offset,
                 int64_t step, bool isDropped);
   Tensor concat(llvm::ArrayRef<Tensor> tensors, int64_t dim, llvm::ArrayRef<Size> sizes);
-  /// A tensor of `sizes` with `tensor` at `offsets` and `scalar` around it.
+  /// A tensor of `sizes` with `tensor` at `offsets` and `scalar` around it. With `steps`, one for each dimension,
+  /// neighbouring elements of `tensor` are that far apart, and `scalar` is between them too.
   Tensor surround(const Tensor &tensor, mlir::Value scalar, llvm::ArrayRef<Size> offsets,
-                  llvm::ArrayRef<Size> sizes);
+                  llvm::ArrayRef<Size> sizes, llvm::ArrayRef<int64_t> steps = {});
   Tensor view(const Tensor &tensor, llvm::ArrayRef<Size> sizes, llvm::ArrayRef<ViewGroup> groups);
 
 private:

@@ -230,9 +230,70 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   return viewAs(call, result, flat);
 }
 
-/// conv1d, conv2d, conv3d, and the op `convolution`, to which torch decomposes them. A single image may lack the batch
-/// dimension.
-static LogicalResult convolution(Call &call) {
+/// The weight (o, c / groups, kernel...) of the convolution that computes a transposed convolution with `weight`
+/// (c, o / groups, kernel...): its kernels are reversed.
+static FailureOr<Tensor> reversedKernels(Call &call, const Tensor &weight, int64_t groups) {
+  TensorBuilder &b = call.b;
+  std::optional<int64_t> channels = weight.sizes[0].constant(), perGroup = weight.sizes[1].constant();
+  if (!channels || !perGroup || groups < 1 || *channels % groups != 0 ||
+      llvm::any_of(ArrayRef<Size>(weight.sizes).drop_front(2),
+                   [](const Size &size) { return size.constant().value_or(0) < 1; }))
+    return call.error() << "expected a weight of known size, and a number of channels that is a multiple of "
+                        << groups << ", got " << str(weight.sizes);
+  // The domain is (groups, o / groups, c / groups, kernel...).
+  int64_t ofGroup = *channels / groups;
+  Sizes domain = {Size(groups), Size(*perGroup), Size(ofGroup)};
+  domain.append(weight.sizes.begin() + 2, weight.sizes.end());
+  Tensor kernels = b.elementwise(domain, weight.dtype, {}, [&](ValueRange) -> Value {
+    auto index = [&](unsigned loop) -> Value { return linalg::IndexOp::create(b, loop); };
+    auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, value); };
+    Value first = arith::MulIOp::create(b, index(0), constant(ofGroup));
+    SmallVector<Value> indices = {arith::AddIOp::create(b, first, index(2)), index(1)};
+    for (unsigned loop = 3; loop < domain.size(); ++loop)
+      indices.push_back(
+          arith::SubIOp::create(b, constant(*domain[loop].constant() - 1), index(loop)));
+    return tensor::ExtractOp::create(b, weight.value, indices);
+  });
+  Sizes sizes = {Size(groups * *perGroup), Size(ofGroup)};
+  sizes.append(weight.sizes.begin() + 2, weight.sizes.end());
+  return viewAs(call, kernels, sizes);
+}
+
+/// A transposed convolution as a convolution of stride 1: zeros are put between the elements of `x`, as many as the
+/// stride says, and around them, and the kernels are reversed.
+static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const Tensor &weight,
+                                            Window window, ArrayRef<int64_t> more) {
+  TensorBuilder &b = call.b;
+  FailureOr<Tensor> kernels = reversedKernels(call, weight, window.groups);
+  if (failed(kernels))
+    return failure();
+  Sizes sizes = x.sizes, offsets(x.rank(), Size(0));
+  SmallVector<int64_t> steps(x.rank(), 1);
+  for (auto [i, stride, padding, dilation, added] :
+       llvm::enumerate(window.stride, window.padding, window.dilation, more)) {
+    int64_t reach = dilation * (*weight.sizes[2 + i].constant() - 1), before = reach - padding;
+    if (stride < 1 || dilation < 1 || before < 0 || added >= std::max(stride, dilation))
+      return call.error() << "expected strides and dilations of at least 1, a padding of at most "
+                          << reach << ", and an output padding below the stride or the dilation, got "
+                          << padding << " and " << added;
+    call.requireAtMost(Size(1), x.sizes[2 + i]);
+    std::optional<Size> apart = multiply(x.sizes[2 + i], Size(stride)),
+                        whole = apart ? add(*apart, Size(1 - stride + 2 * before + added))
+                                      : std::nullopt;
+    if (!whole || call.failed())
+      return failure();
+    sizes[2 + i] = *whole;
+    offsets[2 + i] = before;
+    steps[2 + i] = stride;
+  }
+  Tensor apart = b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes, steps);
+  window.stride.assign(window.stride.size(), 1);
+  return convolve(call, apart, *kernels, window);
+}
+
+/// conv1d, conv2d, conv3d, their transposed forms, and the op `convolution`, to which torch decomposes them. A single
+/// image may lack the batch dimension.
+static LogicalResult convolution(Call &call, bool isTransposed) {
   Tensor x = call.tensor("input"), weight = call.tensor("weight");
   std::optional<Tensor> bias;
   if (call.has("bias"))
@@ -252,7 +313,7 @@ static LogicalResult convolution(Call &call) {
   auto isTooLarge = [](const Size &size) { return size.constant().value_or(0) > kMaxDim; };
   if (count < 1 || count > 3 || x.rank() != weight.rank() || !isFloat(x.dtype) ||
       llvm::any_of(weight.sizes, isTooLarge) || weight.dtype != x.dtype ||
-      (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
+      (bias && (bias->rank() != 1 || (!isTransposed && bias->sizes[0] != weight.sizes[0]))))
     return call.error()
            << "expected floats (n, c, spatial...), weights (o, c, kernel...) and a bias "
               "(o), got "
@@ -261,9 +322,9 @@ static LogicalResult convolution(Call &call) {
   window.stride = perDim(call, "stride", count, 1);
   window.dilation = perDim(call, "dilation", count, 1);
   window.groups = call.constant("groups", 1);
-  bool isTransposed = call.flag("transposed");
-  if (call.has("output_padding"))
-    call.constants("output_padding");
+  SmallVector<int64_t> more;
+  if (isTransposed || call.has("output_padding"))
+    more = perDim(call, "output_padding", count, 0);
   SmallVector<int64_t> before, after;
   if (call.isString("padding")) {
     std::string mode = call.string("padding");
@@ -281,14 +342,18 @@ static LogicalResult convolution(Call &call) {
   }
   if (call.failed())
     return failure();
-  if (isTransposed)
-    return call.error() << "expected a convolution that is not transposed";
-  FailureOr<Tensor> wide = padded(call.b, x, before, after);
-  if (failed(wide))
-    return failure();
-  FailureOr<Tensor> product = convolve(call, *wide, weight, window);
+  FailureOr<Tensor> product = failure();
+  if (isTransposed) {
+    window.padding = before;
+    product = convolveTransposed(call, x, weight, window, more);
+  } else if (FailureOr<Tensor> wide = padded(call.b, x, before, after); succeeded(wide)) {
+    product = convolve(call, *wide, weight, window);
+  }
   if (failed(product))
     return failure();
+  if (bias && bias->sizes[0] != product->sizes[1])
+    return call.error() << "expected a bias for each of " << product->sizes[1].str() << " channels, got "
+                        << str(bias->sizes);
   DType as = product->dtype;
   AffineMap channel = AffineMap::get(x.rank(), 0, call.b.getAffineDimExpr(1));
   Tensor result =
@@ -359,10 +424,16 @@ static LogicalResult imageToColumns(Call &call) {
 }
 
 void attn::pt2::addConvolution(AtenOps &ops) {
+  auto plain = [](Call &call) { return convolution(call, /*isTransposed=*/false); };
+  auto transposed = [](Call &call) { return convolution(call, /*isTransposed=*/true); };
   for (StringRef name : {"conv1d", "conv2d", "conv3d"}) {
-    ops.add((name + ".default").str(), convolution);
-    ops.add((name + ".padding").str(), convolution);
+    ops.add((name + ".default").str(), plain);
+    ops.add((name + ".padding").str(), plain);
   }
-  ops.add("convolution.default", convolution, "transposed convolutions");
+  ops.add("conv_transpose1d.default", transposed);
+  ops.add("conv_transpose2d.input", transposed);
+  ops.add("conv_transpose3d.input", transposed);
+  ops.add("convolution.default",
+          [](Call &call) { return convolution(call, call.flag("transposed")); });
   ops.add("im2col.default", imageToColumns);
 }

@@ -56,6 +56,41 @@ case("conv2d.default", lambda x, w: convolve(x[None], w)[0], input=X3, weight=np
      near=1e-6)
 
 
+def transpose_convolve(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Computes a transposed convolution: each element of x adds its multiple of the kernel to the output."""
+    count = w.ndim - 2
+    each = lambda v: [v] * count if isinstance(v, int) else list(v) * (count if len(v) == 1 else 1)
+    stride, padding, output_padding, dilation = map(each, (stride, padding, output_padding, dilation))
+    out = [(n - 1) * s + d * (k - 1) + 1 + max(0, a) for n, s, d, k, a in zip(x.shape[2:], stride, dilation, w.shape[2:], output_padding)]
+    result = np.zeros((x.shape[0], w.shape[1] * groups, *out))
+    per_in, per_out = x.shape[1] // groups, w.shape[1]
+    for g in range(groups):
+        part, kernels = x[:, g * per_in:(g + 1) * per_in], w[g * per_in:(g + 1) * per_in]
+        for at in np.ndindex(*w.shape[2:]):
+            window = tuple(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in zip(at, dilation, x.shape[2:], stride))
+            result[(slice(None), slice(g * per_out, (g + 1) * per_out)) + window] += np.einsum(
+                "nc...,co->no...", part, kernels[(slice(None), slice(None)) + at])
+    result = result[(slice(None), slice(None)) + tuple(slice(p, size - p) for p, size in zip(padding, out))]
+    return result if b is None else result + np.reshape(b, (-1,) + (1,) * count)
+
+
+for count, name in ((1, "conv_transpose1d.default"), (2, "conv_transpose2d.input"), (3, "conv_transpose3d.input")):
+    image = random.standard_normal((2, 4, 5, 3, 4)[:2 + count]).astype("float32")
+    kernel = random.standard_normal((4, 6, 3, 2, 3)[:2 + count]).astype("float32")
+    grouped = random.standard_normal((4, 3, 2, 3, 1)[:2 + count]).astype("float32")
+    six = random.standard_normal(6).astype("float32")
+    case(name, transpose_convolve, input=image, weight=kernel, near=1e-6)
+    case(name, transpose_convolve, input=image, weight=kernel, bias=six, stride=[2] * count, padding=[1] * count,
+         output_padding=[1] * count, near=1e-6)
+    case(name, transpose_convolve, input=image, weight=grouped, bias=six, stride=[3], padding=[0], output_padding=[2],
+         groups=2, dilation=[1], near=1e-6)
+    case(name, transpose_convolve, input=image, weight=kernel, bias=None, stride=[1], padding=[1], output_padding=[0],
+         groups=1, dilation=[2], near=1e-6)
+    case("convolution.default", lambda x, w, b, s, p, d, t, o, g: transpose_convolve(x, w, b, s, p, o, g, d), input=image,
+         weight=grouped, bias=six, stride=[2] * count, padding=[0] * count, dilation=[1] * count, transposed=True,
+         output_padding=[1] * count, groups=2, near=1e-6)
+
+
 def image_to_columns(x, kernel, dilation, padding, stride):
     x = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(p, p) for p in padding])
     return np.concatenate([windows(x[..., c:c + 1, :, :], kernel, stride, [0, 0], False, dilation)
