@@ -235,12 +235,31 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   return sizes;
 }
 
+static bool dependsOn(Value value, Value source) {
+  if (value == source)
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && llvm::any_of(op->getOperands(),
+                            [&](Value operand) { return dependsOn(operand, source); });
+}
+
+/// Whether the tasks around `slice` read different elements: its offsets depend on each loop over tasks.
+static bool isOfOneTask(tensor::ExtractSliceOp slice) {
+  auto tasks = slice->getParentOfType<scf::ForallOp>();
+  return tasks && llvm::all_of(tasks.getInductionVars(), [&](Value loop) {
+           return llvm::any_of(slice.getOffsets(),
+                               [&](Value offset) { return dependsOn(offset, loop); });
+         });
+}
+
 /// Whether a producer moves into the tasks: only one task needs each of its elements, or the producer computes an init.
 static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   auto producerOp = dyn_cast<linalg::LinalgOp>(producer.getOwner());
   if (!producerOp || feedsContraction(slice))
     return false;
-  bool isInit = producerOp.getNumReductionLoops() == 0 && producerOp.getNumDpsInputs() <= 1;
+  // An init, such as a broadcast bias, takes little work. A function of a sum does not if several tasks repeat it.
+  bool isInit = producerOp.getNumReductionLoops() == 0 && producerOp.getNumDpsInputs() <= 1 &&
+                (!isReduced(producer) || isOfOneTask(slice));
   return isInit || llvm::all_of(slice->getUses(), [](OpOperand &use) {
            auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
            return user && user.getNumReductionLoops() == 0 &&

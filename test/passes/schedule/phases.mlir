@@ -276,3 +276,40 @@ func.func @convolution(%x: tensor<2x40x62x34xf32>, %w: tensor<64x40x3x3xf32>, %b
   %t = linalg.tanh ins(%c : tensor<2x64x60x32xf32>) outs(%e : tensor<2x64x60x32xf32>) -> tensor<2x64x60x32xf32>
   return %t : tensor<2x64x60x32xf32>
 }
+
+// -----
+
+// Tasks of a transposed normalisation do not repeat the sum of a group, which all of them read.
+// CHECK-LABEL: @transposed_norm(
+// CHECK: linalg.generic {{.*}}"reduction"
+// CHECK: scf.forall (%{{.*}}) in (32)
+// CHECK-NOT: "reduction"
+// CHECK: linalg.transpose
+func.func @transposed_norm(%x: tensor<4x8x32xf32>) -> tensor<32x4x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<4xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e0 : tensor<4xf32>) -> tensor<4xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(g, c, s) -> (g, c, s)>, affine_map<(g, c, s) -> (g)>], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x : tensor<4x8x32xf32>) outs(%i : tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %q = arith.mulf %a, %a : f32
+    %t = arith.addf %s, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<4xf32>
+  %inverse = linalg.generic {indexing_maps = [affine_map<(g) -> (g)>, affine_map<(g) -> (g)>], iterator_types = ["parallel"]}
+      ins(%sum : tensor<4xf32>) outs(%e0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.rsqrt %a : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  %e1 = tensor.empty() : tensor<4x8x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(g, c, s) -> (g, c, s)>, affine_map<(g, c, s) -> (g)>, affine_map<(g, c, s) -> (g, c, s)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %inverse : tensor<4x8x32xf32>, tensor<4xf32>) outs(%e1 : tensor<4x8x32xf32>) {
+  ^bb0(%a: f32, %r: f32, %o: f32):
+    %p = arith.mulf %a, %r : f32
+    linalg.yield %p : f32
+  } -> tensor<4x8x32xf32>
+  %e2 = tensor.empty() : tensor<32x4x8xf32>
+  %t = linalg.transpose ins(%y : tensor<4x8x32xf32>) outs(%e2 : tensor<32x4x8xf32>) permutation = [2, 0, 1]
+  return %t : tensor<32x4x8xf32>
+}
