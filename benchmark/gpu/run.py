@@ -1,6 +1,6 @@
 """run.py [--seconds N] [--only KIND]: tests and measures attn's code on this machine, in the folder that prepare.py made.
 
-The steps run in order. No step starts after N seconds (540 unless given). After each step, the script writes all results
+The steps run in order. No step but the first starts after N seconds (540 unless given). After each step, the script writes all results
 to results.json, so a run that is cut off keeps them; report.py prints its tables. Times are those of the GPU, for attn
 and for PyTorch. A short call is repeated until the calls take 2 ms, because a launch takes the CPU several microseconds.
 Beside each time are the clock and the power of the GPU while it was busy. Tests compare the results of the GPU with those of the CPU, and run under memcheck if
@@ -222,7 +222,7 @@ def main():
     UNTIL = start + options.seconds
     results = {"machine": machine(), "steps": [], "left": len(steps)}
     for step in steps:
-        if time.monotonic() > UNTIL:
+        if results["steps"] and time.monotonic() > UNTIL:
             print(f"{options.seconds:.0f} s are over; {results['left']} steps are left")
             break
         began = time.monotonic()
