@@ -1,10 +1,10 @@
 """run.py [--seconds N] [--only KIND]: tests and measures attn's code on this machine, in the folder that prepare.py made.
 
-The steps run in order. No step but the first starts after N seconds (540 unless given). After each step, the script writes all results
-to results.json, so a run that is cut off keeps them; report.py prints its tables. Times are those of the GPU, for attn
-and for PyTorch. A short call is repeated until the calls take 2 ms, because a launch takes the CPU several microseconds.
-Beside each time are the clock and the power of the GPU while it was busy. Tests compare the results of the GPU with those of the CPU, and run under memcheck if
-compute-sanitizer is installed.
+The steps run in order. No step but the first starts after N seconds (540 unless given). After each step, the script
+writes all results to results.json, so a run that is cut off keeps them; report.py prints its tables. Times are those of
+the GPU, for attn and for PyTorch. A short call is repeated until the calls take 2 ms, because a launch takes the CPU
+several microseconds. Beside each time are the clock and the power of the GPU while it was busy. Tests compare the results
+of the GPU with those of the CPU, and run under memcheck if compute-sanitizer is installed.
 """
 import argparse
 import json

@@ -66,8 +66,9 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
                                                ArrayRef<OpFoldResult>{length},
                                                ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
   view.strides.resize(map.getNumDims());
-  for (auto [stride, expr] : llvm::zip_equal(mixedStrides, map.getResults()))
-    for (auto [loop, factor] : *findTerms(expr)) {
+  for (auto [stride, expr] : llvm::zip_equal(mixedStrides, map.getResults())) {
+    SmallVector<LoopTerm> terms = *findTerms(expr);
+    for (auto [loop, factor] : terms) {
       Value &ofLoop = view.strides[loop];
       Value term = getValueOrCreateConstantIndexOp(builder, loc, stride);
       if (factor != 1)
@@ -75,6 +76,7 @@ StridedView StridedView::create(OpBuilder &builder, Location loc, Value memref, 
             loc, term, arith::ConstantIndexOp::create(builder, loc, factor));
       ofLoop = ofLoop ? builder.createOrFold<arith::AddIOp>(loc, ofLoop, term) : term;
     }
+  }
   return view;
 }
 

@@ -106,7 +106,8 @@ static std::optional<unsigned> findInnermost(linalg::LinalgOp convolution, unsig
     return convolution.getMatchingIndexingMap(convolution.getDpsInputOperand(operand))
         .isFunctionOfDim(loop);
   };
-  for (unsigned loop : llvm::reverse(*findResultLoops(convolution)))
+  SmallVector<unsigned> loops = *findResultLoops(convolution);
+  for (unsigned loop : llvm::reverse(loops))
     if (reads(input, loop) && !reads(1 - input, loop))
       return loop;
   return std::nullopt;

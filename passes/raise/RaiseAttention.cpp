@@ -598,7 +598,8 @@ LogicalResult Raiser::chooseDims() {
                          << *found << " of the probabilities";
 
   SmallVector<unsigned> ofValueOnly, batch;
-  for (unsigned loop : *findResultLoops(valueProduct)) {
+  SmallVector<unsigned> resultLoops = *findResultLoops(valueProduct);
+  for (unsigned loop : resultLoops) {
     if (!llvm::is_contained(probabilitiesLoops, loop))
       ofValueOnly.push_back(loop);
     if (loop != q)

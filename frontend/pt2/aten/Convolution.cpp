@@ -260,7 +260,8 @@ static FailureOr<Tensor> reversedKernels(Call &call, const Tensor &weight, int64
 }
 
 /// A transposed convolution as a convolution of stride 1: zeros are put between the elements of `x`, as many as the
-/// stride says, and around them, and the kernels are reversed.
+/// stride says, and around them, and the kernels are reversed. The padding removes elements at both ends: it leaves out
+/// zeros around `x` or, if there are too few zeros, elements of the result.
 static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const Tensor &weight,
                                             Window window, ArrayRef<int64_t> more) {
   TensorBuilder &b = call.b;
@@ -268,14 +269,16 @@ static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const T
   if (failed(kernels))
     return failure();
   Sizes sizes = x.sizes, offsets(x.rank(), Size(0));
-  SmallVector<int64_t> steps(x.rank(), 1);
+  SmallVector<int64_t> steps(x.rank(), 1), removed;
   for (auto [i, stride, padding, dilation, added] :
        llvm::enumerate(window.stride, window.padding, window.dilation, more)) {
-    int64_t reach = dilation * (*weight.sizes[2 + i].constant() - 1), before = reach - padding;
-    if (stride < 1 || dilation < 1 || before < 0 || added >= std::max(stride, dilation))
-      return call.error() << "expected strides and dilations of at least 1, a padding of at most "
-                          << reach << ", and an output padding below the stride or the dilation, got "
-                          << padding << " and " << added;
+    int64_t reach = dilation * (*weight.sizes[2 + i].constant() - 1),
+            before = std::max<int64_t>(0, reach - padding);
+    if (stride < 1 || dilation < 1 || added >= std::max(stride, dilation))
+      return call.error() << "expected strides and dilations of at least 1, and an output padding "
+                             "below the stride or the dilation, got "
+                          << stride << ", " << dilation << " and " << added;
+    removed.push_back(std::max<int64_t>(0, padding - reach));
     call.requireAtMost(Size(1), x.sizes[2 + i]);
     std::optional<Size> apart = multiply(x.sizes[2 + i], Size(stride)),
                         whole = apart ? add(*apart, Size(1 - stride + 2 * before + added))
@@ -288,7 +291,18 @@ static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const T
   }
   Tensor apart = b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes, steps);
   window.stride.assign(window.stride.size(), 1);
-  return convolve(call, apart, *kernels, window);
+  FailureOr<Tensor> whole = convolve(call, apart, *kernels, window);
+  for (auto [i, count] : llvm::enumerate(removed)) {
+    if (failed(whole) || count == 0)
+      continue;
+    const Size &size = whole->sizes[2 + i];
+    call.requireAtMost(Size(2 * count + 1), size);
+    std::optional<Size> rest = subtract(size, Size(2 * count));
+    if (!rest || call.failed())
+      return failure();
+    whole = b.slice(*whole, 2 + i, count, *rest);
+  }
+  return whole;
 }
 
 /// conv1d, conv2d, conv3d, their transposed forms, and the op `convolution`, to which torch decomposes them. A single

@@ -86,6 +86,8 @@ for count, name in ((1, "conv_transpose1d.default"), (2, "conv_transpose2d.input
          groups=2, dilation=[1], near=1e-6)
     case(name, transpose_convolve, input=image, weight=kernel, bias=None, stride=[1], padding=[1], output_padding=[0],
          groups=1, dilation=[2], near=1e-6)
+    case(name, transpose_convolve, input=image, weight=random.standard_normal((4, 6) + (1,) * count).astype("float32"),
+         bias=six, stride=[3] * count, padding=[1] * count, output_padding=[0] * count, near=1e-6)
     case("convolution.default", lambda x, w, b, s, p, d, t, o, g: transpose_convolve(x, w, b, s, p, o, g, d), input=image,
          weight=grouped, bias=six, stride=[2] * count, padding=[0] * count, dilation=[1] * count, transposed=True,
          output_padding=[1] * count, groups=2, near=1e-6)
