@@ -112,7 +112,8 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
       !llvm::all_of(llvm::seq(d), isNamed))
     return std::nullopt;
   SmallVector<AffineExpr> loops(op.getNumLoops(), getAffineDimExpr(d, op.getContext()));
-  for (auto [loop, coordinate] : llvm::zip_equal(*findResultLoops(op), map.getResults()))
+  SmallVector<unsigned> resultLoops = *findResultLoops(op);
+  for (auto [loop, coordinate] : llvm::zip_equal(resultLoops, map.getResults()))
     loops[loop] = coordinate;
   auto access = [&](unsigned i) {
     OpOperand &operand = op->getOpOperand(i);
