@@ -32,9 +32,9 @@ llvm::LogicalResult moveSymbols(mlir::ModuleOp level, mlir::ModuleOp library,
 /// consists of letters, digits and underscores.
 std::string getKernelName(llvm::StringRef task, int64_t number);
 
-/// The struct that a task reads its captured values from: a pointer if `hasPointer`, and then the captured values, whose
-/// types are `captured`. The caller of attn.parallel_for writes the struct, and the task on a CPU, or the kernel on a
-/// GPU, reads it.
+/// The struct that a task reads its captured values from: a pointer if `hasPointer`, and then the captured values,
+/// whose types are `captured`. The caller of attn.parallel_for writes the struct, and the task on a CPU, or the kernel
+/// on a GPU, reads it.
 mlir::LLVM::LLVMStructType getContextType(const mlir::LLVMTypeConverter &converter, bool hasPointer,
                                           mlir::TypeRange captured);
 

@@ -93,9 +93,11 @@ int64_t attn::getGroup(linalg::LinalgOp product) {
   if (reductions.size() != 2)
     return 1;
   AffineExpr inner = getAffineDimExpr(reductions.back(), product.getContext());
-  for (OpOperand *input : product.getDpsInputOperands())
-    if (product.getMatchingIndexingMap(input).getResults().back() != inner)
+  for (OpOperand *input : product.getDpsInputOperands()) {
+    ArrayRef<AffineExpr> results = product.getMatchingIndexingMap(input).getResults();
+    if (results.empty() || results.back() != inner)
       return 1;
+  }
   int64_t size = product.getStaticLoopRanges()[reductions.back()];
   return ShapedType::isDynamic(size) ? 1 : size;
 }

@@ -18,8 +18,9 @@ namespace attn {
 /// ops, because it looks through any function of one element, such as a negation.
 bool isProduct(mlir::Operation *op);
 
-/// Whether `op`, which may be null, is like a product, but reads its first operand at sums of loops, such as row
-/// 2 * y + j for the output row y and the row j of the second operand, the kernel of a convolution.
+/// Whether `op`, which may be null, adds products of floats like a product, but reads its first operand, the image, at
+/// sums of loops, such as row 2 * y + j for the output row y and the row j of the second operand, the kernel. A
+/// multiple of a loop, a loop that several dimensions share, and the index 0 are such sums too.
 bool isConvolution(mlir::Operation *op);
 
 inline bool isProductOrConvolution(mlir::Operation *op) {

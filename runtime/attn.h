@@ -319,9 +319,9 @@ typedef struct attn_statistics {
   const char *level;
   int64_t *worker_tasks; ///< null, or (on a CPU) an array that gets the number of tasks of each worker
   const char *schedules; ///< of all attentions, in order, such as "per-head, whole-scores"
-  int64_t
-      tiles_run; ///< tiles of queries by keys whose scores were computed in loops over keys; 0 on a GPU, see
-                 ///< attn_call_options.tile_counts
+  /// The tiles of queries by keys whose scores were computed in loops over keys; 0 on a GPU, where
+  /// attn_call_options.tile_counts counts them.
+  int64_t tiles_run;
   int64_t tiles_skipped; ///< tiles that these loops skipped because of the mask
 } attn_statistics;
 

@@ -55,8 +55,8 @@ typedef struct attn_kernel_call {
   int64_t task_stride;  ///< >= bytes[1] of attn_workspace_fn, a multiple of ATTN_ALIGNMENT
   attn_parallel_for_fn parallel_for;
   void *pool;              ///< first argument of parallel_for
-  /// One per worker; the kernel adds to them. In a variant for a GPU: null, or one in the memory of the device, of which
-  /// only `run` and `skipped` exist, and to which the kernels add atomically.
+  /// One per worker; the kernel adds to them. In a variant for a GPU: null, or one in the memory of the device, of
+  /// which only `run` and `skipped` exist, and to which the kernels add atomically.
   attn_tile_counts *tiles;
   attn_launch_fn launch;   ///< null unless the variant has kernels
   void *device;            ///< first argument of launch

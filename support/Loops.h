@@ -35,8 +35,8 @@ struct LoopTerm {
   int64_t factor;
 };
 
-/// Returns the terms whose sum is `expr`, such as 2 * i + j; no terms for the constant 0, and none if `expr` is anything
-/// else.
+/// Returns the terms whose sum is `expr`, such as 2 * i + j; no terms for the constant 0, and none if `expr` is
+/// anything else.
 inline std::optional<llvm::SmallVector<LoopTerm>> findTerms(mlir::AffineExpr expr) {
   llvm::SmallVector<LoopTerm> terms;
   if (std::optional<unsigned> loop = findLoop(expr)) {

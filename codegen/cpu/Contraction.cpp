@@ -134,8 +134,7 @@ BlockAttr Contraction::getBlock(CpuAttr cpu) const {
 }
 
 std::optional<int64_t> Contraction::getSplit(CpuAttr cpu) const {
-  if (!roles || roles->reductions.empty() ||
-      (roles->reductions.size() != 1 && !isConvolution(op)))
+  if (!roles || roles->reductions.empty() || (roles->reductions.size() != 1 && !isConvolution(op)))
     return std::nullopt;
   SmallVector<int64_t> ranges = linalg::LinalgOp(op).getStaticLoopRanges();
   int64_t whole = ranges[roles->reductions.front()], products = instruction->group;

@@ -15,7 +15,8 @@
 
 namespace attn {
 
-/// A contraction of two buffers, which may be a convolution (passes/Product.h), the instruction that computes it, and the roles of its loops.
+/// A contraction of two buffers, which may be a convolution (passes/Product.h), the instruction that computes it, and
+/// the roles of its loops.
 ///
 /// The lanes run along n, a loop that is contiguous in the output and in one input. This input is the vector operand,
 /// and the other input is the scalar operand. The rows of a register block run along m, a parallel loop of the scalar

@@ -127,7 +127,7 @@ bool attn::hasRegisters(CpuAttr cpu, const ProductShape &shape, BlockAttr block)
   if (block.getRows() <= kMostRows)
     return true;
   const MultiplyAdd *instruction = findInstruction(cpu, shape);
-  return instruction && !shape.skipsZeros &&
+  return instruction && !shape.skipsZeros && !shape.kernel &&
          hasTiles(*instruction, {block.getRows(), block.getVectors()});
 }
 

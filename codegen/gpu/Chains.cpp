@@ -7,6 +7,8 @@
 #include "codegen/gpu/Chains.h"
 #include "codegen/gpu/WarpgroupMultiply.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using namespace attn;
 
@@ -117,6 +119,21 @@ BlockArgument attn::findConstantArgument(func::FuncOp task, Value buffer) {
     return writes ? WalkResult::interrupt() : WalkResult::advance();
   });
   return walk.wasInterrupted() ? BlockArgument() : argument;
+}
+
+bool attn::canClone(func::FuncOp task, Value value, scf::ForOp loop) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == &task.front() || (loop && argument == loop.getInductionVar());
+  Operation *op = value.getDefiningOp();
+  if (op->getNumRegions() != 0)
+    return false;
+  auto load = dyn_cast<memref::LoadOp>(op);
+  auto test = dyn_cast<TestMaskOp>(op);
+  if (load || test ? !findConstantArgument(task, load ? load.getMemRef() : test.getWords())
+                   : !isPure(op))
+    return false;
+  return llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return canClone(task, operand, loop); });
 }
 
 scf::IfOp attn::findTileTest(scf::ForOp loop) {

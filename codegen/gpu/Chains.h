@@ -63,6 +63,10 @@ mlir::BlockArgument findConstantArgument(mlir::func::FuncOp task, mlir::Value bu
 /// branch. Null if there is no such op.
 mlir::scf::IfOp findTileTest(mlir::scf::ForOp loop);
 
+/// Whether `value` can be computed a second time at another place of `task`: it depends only on arguments of the task,
+/// on the variable of `loop`, which may be null, and on no memory that the task writes.
+bool canClone(mlir::func::FuncOp task, mlir::Value value, mlir::scf::ForOp loop);
+
 /// The place in shared memory of a tile that steps read.
 struct StagedTile {
   /// Allocates memory at `top` for `stages` tiles like `operand`, with `rows` rows, and emits code at `b` that clears

@@ -22,7 +22,7 @@
 //   attn.count_tiles run(%run) skipped(%skipped)
 // becomes
 //   %adds = whether this is thread 0 of the block, and the pointer to the counts is not null
-//   llvm.inline_asm "@$0 red.global.add.u64 [$1], $2;" %adds, %counts, %run    the same for the second count and %skipped
+//   llvm.inline_asm "@$0 red.global.add.u64 [$1], $2;" %adds, %counts, %run        the same for the count of %skipped
 // Test: test/codegen/gpu/outline-kernels.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -227,8 +227,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
     ThreadBuilder b(op.getLoc(), op);
     Value null = LLVM::ZeroOp::create(b, tiles.getType());
     Value counts = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, tiles, null);
-    Value isFirst =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.constant(0));
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.constant(0));
     Value adds = arith::AndIOp::create(b, isFirst, counts);
     for (auto [i, count] : llvm::enumerate(op.getOperands())) {
       if (isConstantIntValue(count, 0))
@@ -236,8 +235,8 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
       Value counter = LLVM::GEPOp::create(b, tiles.getType(), b.getI64Type(), tiles,
                                           ArrayRef<LLVM::GEPArg>{int32_t(i)});
       Value added = arith::IndexCastOp::create(b, b.getI64Type(), count);
-      createAssembly(b, TypeRange(), {adds, counter, added},
-                     "@$0 red.global.add.u64 [$1], $2;", "b,l,l");
+      createAssembly(b, TypeRange(), {adds, counter, added}, "@$0 red.global.add.u64 [$1], $2;",
+                     "b,l,l");
     }
     op.erase();
   }

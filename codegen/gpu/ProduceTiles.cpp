@@ -128,13 +128,12 @@ public:
   void run();
 
 private:
-  bool canClone(Value value, scf::ForOp loop);
   bool canProduce(Operation *op);
   scf::IfOp findCopyTest(scf::ForOp loop);
   Value createMap(const Box &box, const SharedTile &tile);
   void makeGroups();
   void produce(ThreadBuilder &b);
-  void copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping);
+  void copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping mapping);
   void consume(Operation *op, Group &group);
   void consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last);
   void overlap(scf::ForOp loop, Group &group);
@@ -188,27 +187,11 @@ std::optional<Box> Box::find(func::FuncOp function, Value tile) {
   return box;
 }
 
-/// Whether the producers can also compute `value`. They can if it depends only on arguments of the task, and on no
-/// memory that the task writes. `loop` is the loop around the value, or null.
-bool Producing::canClone(Value value, scf::ForOp loop) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getOwner() == &function.front() || (loop && argument == loop.getInductionVar());
-  Operation *op = value.getDefiningOp();
-  if (op->getNumRegions() != 0)
-    return false;
-  auto load = dyn_cast<memref::LoadOp>(op);
-  auto test = dyn_cast<TestMaskOp>(op);
-  if (load || test ? !findConstantArgument(function, load ? load.getMemRef() : test.getWords())
-                   : !isPure(op))
-    return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return canClone(operand, loop); });
-}
-
 /// Whether the producers can copy the tiles of `op`, a loop or another op with steps.
 bool Producing::canProduce(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op);
   if (loop && !llvm::all_of(loop->getOperands(),
-                            [&](Value bound) { return canClone(bound, scf::ForOp()); }))
+                            [&](Value bound) { return canClone(function, bound, scf::ForOp()); }))
     return false;
   return llvm::all_of(findSteps(op), [&](const StepTiles &step) {
     // In each iteration of the loop, the producer copies one tile of keys and one tile of values. Steps that compute
@@ -221,7 +204,7 @@ bool Producing::canProduce(Operation *op) {
         return false;
       for (ArrayRef<OpFoldResult> offsets : box->offsets)
         for (OpFoldResult offset : offsets)
-          if (auto value = dyn_cast<Value>(offset); value && !canClone(value, loop))
+          if (auto value = dyn_cast<Value>(offset); value && !canClone(function, value, loop))
             return false;
       return true;
     });
@@ -294,11 +277,12 @@ void Producing::makeGroups() {
 /// The op of `loop` that skips hidden tiles, if the producers can skip them too. Null otherwise.
 scf::IfOp Producing::findCopyTest(scf::ForOp loop) {
   scf::IfOp test = loop ? findTileTest(loop) : scf::IfOp();
-  return test && canClone(test.getCondition(), loop) ? test : scf::IfOp();
+  return test && canClone(function, test.getCondition(), loop) ? test : scf::IfOp();
 }
 
-/// Emits the copies of the tiles for one iteration of `op`. `mapping` has the replacement for the loop variable.
-void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping &mapping) {
+/// Emits the copies of the tiles for one iteration of `op`. `mapping` has the replacement for the loop variable. It is
+/// a copy, because later ops must not use values that are computed in the branch of the producer.
+void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping mapping) {
   ThreadBuilder::InsertionGuard guard(b);
   if (tests)
     b.setInsertionPointToStart(scf::IfOp::create(b, isProducer).thenBlock());

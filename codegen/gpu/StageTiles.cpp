@@ -17,7 +17,8 @@
 // Tiles of keys and values are double-buffered: while one step computes, the copies of the next tile run. Rows beyond
 // the last key are zeros. If a loop begins at the upper bound of the previous loop, the last step of the previous loop
 // copies the first tile of this loop. A step outside of loops waits for its own tile. If a packed mask may hide tiles
-// (attn.test_mask), the mask of the next tile is tested before its copy, and a hidden tile is not copied.
+// (attn.test_mask), and no other loop continues the loop, the mask of the next tile is tested before its copy, and a
+// hidden tile is not copied.
 // Test: test/codegen/gpu/stage-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -100,7 +101,7 @@ void Staging::copyTiles(ThreadBuilder &b, Operation *op, Value first, Value turn
   auto loop = dyn_cast<scf::ForOp>(op);
   scf::IfOp test = loop && chain.ops.size() == 1 ? findTileTest(loop) : scf::IfOp();
   scf::IfOp kept;
-  if (test) {
+  if (test && canClone(op->getParentOfType<func::FuncOp>(), test.getCondition(), loop)) {
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), first);
     kept = scf::IfOp::create(b, cloneSlice(b, test.getCondition(), loop, mapping));

@@ -35,9 +35,11 @@ TaskSize attn::planRows(const ProductShape &shape, BlockAttr block) {
   // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
   // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
   // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
-  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 48, kTypicalDepth = 512;
-  int64_t rows = std::min(shape.rows, block ? block.getRows() : kRowsPerTask);
-  int64_t products = rows * shape.depth.value_or(kTypicalDepth);
+  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
+  int64_t height = block ? block.getRows() : kRowsPerTask;
+  int64_t rows =
+      ShapedType::isDynamic(shape.rows) ? height : std::clamp<int64_t>(shape.rows, 1, height);
+  int64_t products = rows * std::max<int64_t>(1, shape.depth.value_or(kTypicalDepth));
   int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
   return {rows, columns};
 }
@@ -125,31 +127,25 @@ static int64_t countKernel(linalg::LinalgOp op) {
   for (unsigned loop : ArrayRef(reductions).drop_front())
     if (!ShapedType::isDynamic(ranges[loop]))
       count *= ranges[loop];
-  return count;
+  return std::max<int64_t>(1, count);
 }
 
 ProductShape ProductShape::get(linalg::LinalgOp op) {
   std::optional<int64_t> loop;
   bool hasChannelsLast = false;
   if (isConvolution(op)) {
-    std::optional<unsigned> channels = findInnermost(op, /*input=*/1);
-    hasChannelsLast = channels && channels == findResultLoops(op)->back();
-    loop = hasChannelsLast ? findInnermost(op, /*input=*/0) : channels;
+    std::optional<SmallVector<unsigned>> out = findResultLoops(op);
+    AffineMap kernel = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
+    hasChannelsLast = !out->empty() && kernel.isFunctionOfDim(out->back());
+    loop = findInnermost(op, /*input=*/hasChannelsLast ? 0 : 1);
   } else if (std::optional<Rows> loops = findRowLoops(op)) {
     loop = loops->back();
   }
   int64_t rows = loop                ? op.getStaticLoopRanges()[*loop]
                  : isConvolution(op) ? 1
                                      : ShapedType::kDynamic;
-  return {getColumns(op),
-          getDepth(op),
-          attn::skipsZeros(op),
-          getGroup(op),
-          rows,
-          ProductTypes::get(op),
-          countCombined(op),
-          countKernel(op),
-          hasChannelsLast};
+  return {getColumns(op),        getDepth(op),      attn::skipsZeros(op), getGroup(op),   rows,
+          ProductTypes::get(op), countCombined(op), countKernel(op),      hasChannelsLast};
 }
 
 /// The reduction size of `product`, where an unknown size counts as kTypicalSize; 0 if `product` is null.

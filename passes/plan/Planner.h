@@ -65,8 +65,8 @@ struct ProductShape {
   /// the elements of the kernel. 0 for a product. The rows of a convolution are output channels, and its columns are
   /// those of the last dimension of the image.
   int64_t kernel = 0;
-  /// Whether the channels of a convolution are the last dimension of its output. They are its columns then, and its rows
-  /// are those of the image.
+  /// Whether the channels of a convolution are the last dimension of its output. They are its columns then, and its
+  /// rows are those of the image.
   bool hasChannelsLast = false;
 };
 

@@ -172,7 +172,8 @@ static SmallVector<int64_t> convolutionSizes(linalg::LinalgOp op) {
         sizes[loop] = columns;
       else if (ranges[loop] > columns)
         sizes[loop] = loop == out.back() ? columns : dividedEvenly(ranges[loop], columns);
-      columns = sizes[loop] ? 1 : std::max<int64_t>(1, columns / ranges[loop]);
+      columns =
+          sizes[loop] ? 1 : std::max<int64_t>(1, columns / std::max<int64_t>(1, ranges[loop]));
     } else {
       bool isRows = !foundRows && !image.isFunctionOfDim(loop);
       sizes[loop] = isRows ? task.getRows() : 1;
@@ -235,20 +236,22 @@ static SmallVector<int64_t> taskSizes(TilingInterface op) {
   return sizes;
 }
 
-static bool dependsOn(Value value, Value source) {
-  if (value == source)
+/// Whether `value`, which `tasks` contains, depends on `loop`, one of its loops.
+static bool dependsOn(Value value, Value loop, scf::ForallOp tasks) {
+  if (value == loop)
     return true;
   Operation *op = value.getDefiningOp();
-  return op && llvm::any_of(op->getOperands(),
-                            [&](Value operand) { return dependsOn(operand, source); });
+  return op && tasks->isProperAncestor(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, loop, tasks);
+         });
 }
 
-/// Whether the tasks around `slice` read different elements: its offsets depend on each loop over tasks.
+/// Whether the offsets of `slice` depend on each loop over tasks, so that tasks do not all read the same elements.
 static bool isOfOneTask(tensor::ExtractSliceOp slice) {
   auto tasks = slice->getParentOfType<scf::ForallOp>();
   return tasks && llvm::all_of(tasks.getInductionVars(), [&](Value loop) {
            return llvm::any_of(slice.getOffsets(),
-                               [&](Value offset) { return dependsOn(offset, loop); });
+                               [&](Value offset) { return dependsOn(offset, loop, tasks); });
          });
 }
 

@@ -2,7 +2,7 @@
 
 Each attention has two heads, and a causal mask or a dense mask of documents, which is packed at the call. The
 results are compared with the reference too. The kernels for the capability 9.0 copy tiles with producers, and those for
-8.0 with all threads; neither copies a hidden tile.
+8.0 with all threads.
 """
 import json
 import math

@@ -61,7 +61,8 @@ std::optional<Size> attn::pt2::windowsIn(Call &call, const Size &size, int64_t r
   return steps && !call.failed() ? add(*steps, Size(1)) : std::nullopt;
 }
 
-/// The elements of `x` that each position of the kernel reads along the last dimension: (..., kernel, out) of (..., in).
+/// The elements of `x` that each position of the kernel reads along the last dimension: (..., kernel, out) of (...,
+/// in).
 static Tensor separateLast(TensorBuilder &b, const Tensor &x, int64_t kernel, const Size &out,
                            const Window &window) {
   unsigned last = x.rank() - 1;
@@ -234,19 +235,24 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
 /// (c, o / groups, kernel...): its kernels are reversed.
 static FailureOr<Tensor> reversedKernels(Call &call, const Tensor &weight, int64_t groups) {
   TensorBuilder &b = call.b;
-  std::optional<int64_t> channels = weight.sizes[0].constant(), perGroup = weight.sizes[1].constant();
+  std::optional<int64_t> channels = weight.sizes[0].constant(),
+                         perGroup = weight.sizes[1].constant();
   if (!channels || !perGroup || groups < 1 || *channels % groups != 0 ||
-      llvm::any_of(ArrayRef<Size>(weight.sizes).drop_front(2),
-                   [](const Size &size) { return size.constant().value_or(0) < 1; }))
-    return call.error() << "expected a weight of known size, and a number of channels that is a multiple of "
-                        << groups << ", got " << str(weight.sizes);
+      llvm::any_of(
+          ArrayRef<Size>(weight.sizes).drop_front(2),
+          [](const Size &size) { return size.constant().value_or(0) < 1; }))
+    return call.error()
+           << "expected a weight of known size, and a number of channels that is a multiple of "
+           << groups << ", got " << str(weight.sizes);
   // The domain is (groups, o / groups, c / groups, kernel...).
   int64_t ofGroup = *channels / groups;
   Sizes domain = {Size(groups), Size(*perGroup), Size(ofGroup)};
   domain.append(weight.sizes.begin() + 2, weight.sizes.end());
   Tensor kernels = b.elementwise(domain, weight.dtype, {}, [&](ValueRange) -> Value {
     auto index = [&](unsigned loop) -> Value { return linalg::IndexOp::create(b, loop); };
-    auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, value); };
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
     Value first = arith::MulIOp::create(b, index(0), constant(ofGroup));
     SmallVector<Value> indices = {arith::AddIOp::create(b, first, index(2)), index(1)};
     for (unsigned loop = 3; loop < domain.size(); ++loop)
@@ -366,8 +372,8 @@ static LogicalResult convolution(Call &call, bool isTransposed) {
   if (failed(product))
     return failure();
   if (bias && bias->sizes[0] != product->sizes[1])
-    return call.error() << "expected a bias for each of " << product->sizes[1].str() << " channels, got "
-                        << str(bias->sizes);
+    return call.error() << "expected a bias for each of " << product->sizes[1].str()
+                        << " channels, got " << str(bias->sizes);
   DType as = product->dtype;
   AffineMap channel = AffineMap::get(x.rank(), 0, call.b.getAffineDimExpr(1));
   Tensor result =

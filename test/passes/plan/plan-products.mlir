@@ -20,7 +20,7 @@ func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor
 // The rows of a convolution are output channels. A sum of 40 channels and 9 elements of the kernel is added in parts of 20
 // channels. The columns of a task are elements of the image.
 // CHECK-LABEL: @convolution
-// CHECK: linalg.generic {{.*}}attn.block = #attn.block<rows = 8, vectors = 2, depth = 180>, attn.task = #attn.task<rows = 8, columns = 1488>
+// CHECK: linalg.generic {{.*}}attn.block = #attn.block<rows = 8, vectors = 2, depth = 180>, attn.task = #attn.task<rows = 8, columns = 1536>
 func.func @convolution(%x: tensor<1x40x34x34xf32>, %w: tensor<64x40x3x3xf32>, %i: tensor<1x64x32x32xf32>) -> tensor<1x64x32x32xf32> {
   %c = linalg.generic {indexing_maps = [affine_map<(n, o, y, x, c, j, i) -> (n, c, y + j, x + i)>, affine_map<(n, o, y, x, c, j, i) -> (o, c, j, i)>, affine_map<(n, o, y, x, c, j, i) -> (n, o, y, x)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
       ins(%x, %w : tensor<1x40x34x34xf32>, tensor<64x40x3x3xf32>) outs(%i : tensor<1x64x32x32xf32>) {
