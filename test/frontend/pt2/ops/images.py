@@ -54,7 +54,7 @@ case("conv2d.default", convolve, input=random.standard_normal((2, 40, 5, 26)).as
      weight=random.standard_normal((9, 40, 3, 3)).astype("float32"), near=1e-5)
 # Several tasks compute parts of the image: rows of two dimensions, and columns of one.
 case("conv2d.default", convolve, input=random.standard_normal((1, 512, 20, 30)).astype("float32"),
-     weight=random.standard_normal((9, 512, 3, 3)).astype("float32"), padding=[1], near=1e-4)
+     weight=random.standard_normal((9, 512, 3, 3)).astype("float32"), bias=None, stride=[1], padding=[1], near=1e-4)
 case("conv1d.default", convolve, input=random.standard_normal((2, 700, 500)).astype("float32"),
      weight=random.standard_normal((9, 700, 3)).astype("float32"), near=1e-4)
 case("conv2d.default", lambda x, w: convolve(x[None], w)[0], input=X3, weight=np.ones((3, 2, 2, 2), "float32"),
