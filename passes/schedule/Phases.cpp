@@ -260,9 +260,10 @@ static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
   auto producerOp = dyn_cast<linalg::LinalgOp>(producer.getOwner());
   if (!producerOp || feedsContraction(slice))
     return false;
-  // An init, such as a broadcast bias, takes little work. A function of a sum does not if several tasks repeat it.
-  bool isInit = producerOp.getNumReductionLoops() == 0 && producerOp.getNumDpsInputs() <= 1 &&
-                (!isReduced(producer) || isOfOneTask(slice));
+  // Several tasks may repeat an init, such as a broadcast bias, because it takes little work, but not a sum.
+  bool isInit = producerOp.getNumReductionLoops() == 0 && producerOp.getNumDpsInputs() <= 1;
+  if (producerOp.getNumReductionLoops() > 0 && !isOfOneTask(slice))
+    return false;
   return isInit || llvm::all_of(slice->getUses(), [](OpOperand &use) {
            auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
            return user && user.getNumReductionLoops() == 0 &&
