@@ -30,8 +30,9 @@
 // vectors compute the rows, columns and products that do not fill a tile.
 //
 // A convolution is computed in the same way, without a copy of its windows: the lanes run along the last dimension of
-// the image, the rows are output channels, and the sum runs over input channels and the kernel. Its image is read at
-// sums of loops, such as y + j, which both have strides in the image.
+// the output, the rows along output channels or, if these are the last dimension, along the image, and the sum runs over
+// input channels and the kernel. The image is read at sums of loops, such as y + j, and each of the two loops has a
+// stride in the image.
 //
 // If Contraction.h finds no loop for the lanes, the lanes run along the sum, provided that both inputs are contiguous
 // along the sum (DotProducts.h). If this is impossible too, the contraction becomes scalar loops, with a remark. The

@@ -181,7 +181,7 @@ struct Needs {
         others += kCaptureRegistersOfWarpgroups;
       else if (countConstraints(shape) > 1)
         others += kTwoSidesRegistersOfWarpgroups;
-      threads += kWarpgroupWarps * kWarp; // the producers, which only copy
+      threads += kWarpgroupWarps * kWarp; // the producers
     } else if (shape.mask || shape.hasRegion) {
       others += kMaskRegisters;
     }

@@ -354,7 +354,7 @@ static void releaseKeys(OnlineStepOp step, const TilePipeline &keys, Value turn)
   keys.release(in, turn);
 }
 
-/// Whether exactly one step runs each time that `block` runs.
+/// Returns true if `block` runs exactly one step, whichever branches it takes.
 static bool runsOneStep(Block &block) {
   Operation *found = nullptr;
   for (Operation &op : block) {

@@ -12,8 +12,9 @@
 // pass changes attributes only, so users can edit its result and resume compilation from it. It does not change an
 // attribute that a product already has.
 //
-// A convolution gets the same attributes on a CPU: the rows of its block and of its tasks are output channels, and the
-// columns of its tasks are elements of the image.
+// A convolution gets the same attributes on a CPU. The rows of its block and of its tasks are output channels, and the
+// columns of its tasks are elements of the image. If channels are the last dimension of the output, they are the columns
+// instead, and the rows are those of the image, as in a product.
 //
 // An attention contains its products until code generation. The attention gets `attn.blocks`, the blocks of the product
 // of queries and keys and of the product of probabilities and values, for the schedule and the tiles of its plan:

@@ -61,8 +61,8 @@ struct ProductShape {
   ProductTypes types;
   /// The number of products, this one included, whose results elementwise ops combine. One task computes them all.
   int64_t combined = 1;
-  /// For a convolution, the number of products for each step of the outermost dimension of the sum: of each channel,
-  /// the elements of the kernel. 0 for a product. The rows of a convolution are output channels, and its columns are
+  /// How many products of a convolution one step of the outermost loop of the sum adds: the elements of the kernel, if
+  /// this loop runs over channels. 0 for a product. The rows of a convolution are output channels, and its columns are
   /// those of the last dimension of the image.
   int64_t kernel = 0;
   /// Whether the channels of a convolution are the last dimension of its output. They are its columns then, and its

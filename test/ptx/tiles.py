@@ -18,7 +18,7 @@ import attention
 
 QUERIES, KEYS = 150, 400
 SIZES = (QUERIES, KEYS, 64, 64, 2)
-# Documents: the number of their queries, their first key and the key after their last one.
+# Each document has a number of queries, a first key, and a key after its last one.
 DOCUMENTS = [(128, 280, 400), (22, 0, 40)]
 LEVELS = {80: "sm_80", 90: "sm_90a"}
 

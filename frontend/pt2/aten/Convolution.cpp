@@ -267,7 +267,8 @@ static FailureOr<Tensor> reversedKernels(Call &call, const Tensor &weight, int64
 
 /// A transposed convolution as a convolution of stride 1: zeros are put between the elements of `x`, as many as the
 /// stride says, and around them, and the kernels are reversed. The padding removes elements at both ends: it leaves out
-/// zeros around `x` or, if there are too few zeros, elements of the result.
+/// zeros around `x` or, if there are too few zeros, elements of the result. A weight that is infinite or NaN gives NaN
+/// where it meets these zeros, unlike in torch.
 static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const Tensor &weight,
                                             Window window, ArrayRef<int64_t> more) {
   TensorBuilder &b = call.b;
