@@ -23,7 +23,8 @@ import attention
 LEVELS = {80: "sm_80", 90: "sm_90a"}  # by compute capability
 CPU_LEVELS = "x86-64-amx,x86-64-v4-bf16,x86-64-v4,x86-64-v3"
 WORKERS = (1, 2, 4, 8, 16)
-LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
+LENGTHS = (512, 2048, 8192, 16384)
+WINDOW_LENGTHS = (2048, 16384)  # few, because PyTorch compiles its kernel for each
 
 PRODUCT = """
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -107,44 +108,66 @@ def row_of(library, size, mask, length, small):
 
 def add_attentions(folder):
     """The rows of the table, the masks, and what parts of the kernel cost."""
-    masks = {"full": "", "causal": "mask(#attn.causal)", "window": "mask(#attn.window<left = 1023, right = 0>)"}
-    lengths = (128,) if folder.small else LENGTHS
-    for size in (64,) if folder.small else (64, 128):
-        for mask, text in masks.items():
+    for mask, text in MASKS.items():
+        for size in (64,) if folder.small else (64, 128):
             library = folder.compile_text(any_heads(size, text), f"attention-{size}-{mask}", ",".join(LEVELS.values()))
-            for length in lengths:
+            for length in (128,) if folder.small else WINDOW_LENGTHS if mask == "window" else LENGTHS:
                 folder.add("attention", f"{mask} {size} x {length}", **row_of(library, size, mask, length, folder.small))
 
 
-def add_variants(folder):
-    """Variants of the code, and numbers of stages in the plan. Those of one row run in turns, in three rounds."""
-    for size in (64,) if folder.small else (64, 128):
-        name, stages = f"variant-{size}", folder.path / "stages"
-        base = folder.compile_text(any_heads(size, ""), name, "sm_90a", f"--dump-stages={stages}")
-        libraries, right = {"base": base}, []
-        module = (stages / "9-emit.ll").read_text()
-        for variant, is_right, ptx in variants((stages / "9-emit.sm_90a.ptx").read_text()):
-            if folder.small and variant not in ("poly3", "no-copy"):
-                continue
-            file = stages / f"{variant}.ll"
-            file.write_text(with_ptx(module, ptx))
-            subprocess.run(["attnc", file, "--from=emit", "-o", folder.libraries / f"{name}-{variant}.so"], check=True)
-            libraries[variant] = f"{name}-{variant}.so"
-            if is_right:
-                right.append(variant)
-        plan = (stages / "4-plan.mlir").read_text()
-        for number in range(2, int(re.search(r"stages = (\d)", plan)[1])):
-            file = stages / f"stages{number}.mlir"
-            file.write_text(re.sub(r"stages = \d", f"stages = {number}", plan))
-            subprocess.run(["attnc", file, "--from=plan", "-o", folder.libraries / f"{name}-stages{number}.so"], check=True)
-            libraries[f"stages{number}"] = f"{name}-stages{number}.so"
-            right.append(f"stages{number}")
-        shutil.rmtree(stages)
-        for left_over in (*folder.libraries.glob("variant*.h"), *folder.libraries.glob("variant*.json")):
-            left_over.unlink()
-        for length in (128,) if folder.small else (2048, 16384):
-            folder.add("variants", f"{size} x {length}", libraries=libraries, right=right, rounds=1 if folder.small else 3,
-                       **row_of(base, size, "full", length, folder.small))
+MASKS = {"full": "", "causal": "mask(#attn.causal)", "window": "mask(#attn.window<left = 1023, right = 0>)"}
+# Other tiles in the plans of variants: queries, keys and stages, by size of a head and mask.
+TILES = {(64, "full"): ((128, 128, 4), (192, 96, 4), (192, 112, 4)),
+         (64, "causal"): ((128, 128, 4), (192, 80, 4), (192, 128, 4)),
+         (128, "full"): ((128, 112, 2), (128, 160, 2)),
+         (128, "causal"): ((128, 96, 3), (128, 112, 2))}
+
+
+def with_plan(plan, queries, keys, stages):
+    """The IR after the stage `plan`, with other tiles."""
+    plan = re.sub(r"q = \d+, k = \d+, stages = \d", f"q = {queries}, k = {keys}, stages = {stages}", plan)
+    return re.sub(r"(scores = #attn.block<rows = 16, vectors = )\d+", rf"\g<1>{keys // 8}", plan)
+
+
+def make_variants(folder, size, mask):
+    """The libraries of all variants for heads of one size, and the names of those that compute the attention."""
+    name, stages = f"variant-{size}-{mask}", folder.path / "stages"
+    libraries = {"base": folder.compile_text(any_heads(size, MASKS[mask]), name, "sm_90a", f"--dump-stages={stages}")}
+    right = []
+    module, plan = (stages / "9-emit.ll").read_text(), (stages / "4-plan.mlir").read_text()
+    texts = []  # the name of a variant, whether it is right, and the text and stage from which it is compiled
+    for variant, is_right, ptx in variants((stages / "9-emit.sm_90a.ptx").read_text()) if mask == "full" else ():
+        if not folder.small or variant in ("poly3", "no-copy"):
+            texts.append((variant, is_right, with_ptx(module, ptx), "emit"))
+    planned = tuple(map(int, re.search(r"q = (\d+), k = (\d+), stages = (\d)", plan).groups()))
+    fewer_stages = [(*planned[:2], number) for number in range(2, planned[2])]
+    for tile in fewer_stages if folder.small else TILES[size, mask]:
+        if tile != planned:
+            texts.append(("{}x{}x{}".format(*tile), True, with_plan(plan, *tile), "plan"))
+    for variant, is_right, text, stage in texts:
+        file = stages / (variant + (".ll" if stage == "emit" else ".mlir"))
+        file.write_text(text)
+        libraries[variant] = f"{name}-{variant}.so"
+        subprocess.run(["attnc", file, f"--from={stage}", "-o", folder.libraries / libraries[variant]], check=True)
+        right += [variant] * is_right
+    shutil.rmtree(stages)
+    for left_over in (*folder.libraries.glob("variant*.h"), *folder.libraries.glob("variant*.json")):
+        left_over.unlink()
+    return libraries, right
+
+
+def add_variants(folder, lengths):
+    """Variants of the code, and other tiles in the plan. Those of one row run in turns, in several rounds."""
+    for length in lengths:
+        for (size, mask), (libraries, right) in folder.variants.items():
+            folder.add("variants", f"{mask} {size} x {length}", libraries=libraries, right=right, rounds=1 if folder.small else 2,
+                       **row_of(libraries["base"], size, mask, length, folder.small))
+
+
+def add_profiles(folder):
+    """What Nsight Compute says about the kernel without a mask."""
+    for (size, mask), (libraries, _) in folder.variants.items():
+        folder.add("profile", f"{mask}-{size}", **row_of(libraries["base"], size, "full", 2048, folder.small))
 
 
 def add_decode(folder):
@@ -172,15 +195,18 @@ def add_cpu(folder):
 
 def add_tests(folder):
     combinations = attention.get_combinations(everything=False)
+    cases = []
     for shape, variant, element, capability in combinations[:2] if folder.small else combinations:
         path = attention.write(folder.libraries, shape, variant, element)
         library = folder.compile(path, path.stem, f"x86-64-v3,{LEVELS[capability]}")
         path.unlink()
-        folder.add("test", path.stem, library=library, dims={"q.0": 1 if folder.small else 2, "q.2": shape[0], "k.2": shape[1]},
-                   tolerance=2 * attention.TYPES[element])
+        cases.append({"name": path.stem, "library": library, "tolerance": 2 * attention.TYPES[element],
+                      "dims": {"q.0": 1 if folder.small else 2, "q.2": shape[0], "k.2": shape[1]}})
     for model in () if folder.small else ("mha", "mha-197", "vit"):
         library = folder.compile(ROOT / "examples" / "models" / f"{model}.pt2", model, f"x86-64-v3,{','.join(LEVELS.values())}", "--embed-weights")
-        folder.add("test", model, library=library, dims={}, tolerance=1e-4)
+        cases.append({"name": model, "library": library, "tolerance": 1e-4, "dims": {}})
+    folder.add("test", "results", cases=cases)
+    folder.add("memcheck", "memory", cases=cases)
 
 
 def main():
@@ -196,9 +222,15 @@ def main():
     subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
     shutil.copy(build / "attn-call", folder.path)
     shutil.rmtree(build)
-    # What decides comes first.
-    for add in (add_variants, add_attentions, add_decode, add_projections, add_tests, add_cpu):
+    folder.variants = {key: make_variants(folder, *key) for key in ([(64, "full")] if folder.small else TILES)}
+    # Code that is wrong, or does not end, has no speed. Then comes what decides, and what takes long comes last.
+    add_tests(folder)
+    add_variants(folder, (128,) if folder.small else (512, 2048))
+    for add in (add_profiles, add_attentions, add_decode, add_projections, add_cpu):
         add(folder)
+    if not folder.small:
+        add_variants(folder, (16384,))
+    folder.steps.sort(key=lambda step: step["kind"] == "memcheck")
     (folder.path / "plan.json").write_text(json.dumps(folder.steps, indent=1))
     shutil.copy(HERE / "run.py", folder.path)
     megabytes = sum(path.stat().st_size for path in folder.path.rglob("*") if path.is_file()) / 1e6

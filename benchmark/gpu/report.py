@@ -86,13 +86,14 @@ def main():
         print("\nCPU\n")
         for step in kinds["cpu"]:
             print(f"| {step['name']} | " + " | ".join(f"{key} {value}" for key, value in step["found"].items()) + " |")
-    if "test" in kinds:
-        counts = {}
-        for step in kinds["test"]:
-            counts.setdefault(step["found"]["result"], []).append(step["name"])
-        print("\nTests: " + ", ".join(f"{len(names)} {result}" for result, names in counts.items()))
-        for name in counts.get("WRONG", ()):
-            print(f"WRONG: {name}")
+    for kind, title in (("test", "Tests"), ("memcheck", "Tests under memcheck")):
+        for step in kinds.get(kind, ()):
+            counts = {}
+            for name, found in step["found"].items():
+                counts.setdefault(found["result"], []).append(name)
+            print(f"\n{title}: " + ", ".join(f"{len(names)} {result}" for result, names in counts.items()))
+            for name in counts.get("WRONG", ()):
+                print(f"WRONG: {name}: {step['found'][name]['error']}")
     seconds = {kind: sum(step["seconds"] for step in steps) for kind, steps in kinds.items()}
     print("\n" + ", ".join(f"{kind} {value / 60:.1f} min" for kind, value in seconds.items()) + f"; {results['left']} steps left")
 

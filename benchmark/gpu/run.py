@@ -4,9 +4,11 @@ The steps run in order. No step but the first starts after N seconds (540 unless
 writes all results to results.json, so a run that is cut off keeps them; report.py prints its tables. Times are those of
 the GPU, for attn and for PyTorch. A short call is repeated until the calls take 2 ms, because a launch takes the CPU
 several microseconds. Beside each time are the clock and the power of the GPU while it was busy. Tests compare the results
-of the GPU with those of the CPU, and run under memcheck if compute-sanitizer is installed.
+of the GPU with those of the CPU; the last step runs them under memcheck, if compute-sanitizer is installed. If Nsight
+Compute is installed, its pages on the kernels are in profile-*.txt.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -166,17 +168,28 @@ def run_row(step, seconds):
     return found
 
 
+def at_once(function, items):
+    """Calls the function for all items, several at a time. The driver compiles a kernel at its first call."""
+    with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count() or 1, 12)) as pool:
+        return list(pool.map(function, items))
+
+
 def run_variants(step, seconds):
     """Each round measures all variants, one after the other, so that a drift of the clock concerns all. Variants that
     compute the attention must first have the results of the base on a small shape."""
     found = {name: [] for name in step["libraries"]}
     small = {"dims": {"q.0": 1, "q.1": 1, "q.2": 66, "k.2": 260}}
     with tempfile.TemporaryDirectory() as outputs:
-        call(small, "--device=cuda", f"--output-dir={outputs}", library=step["libraries"]["base"])
-        for name in step["right"]:
-            done = call(small, "--device=cuda", f"--expect={outputs}/0.npy", "--tolerance=2e-2", library=step["libraries"][name])
-            if done.returncode:
+        done = call(small, "--device=cuda", f"--output-dir={outputs}", library=step["libraries"]["base"], timeout=20)
+        if done.returncode:
+            return {"base": [{"error": done.stderr.strip()[-300:]}]}
+
+        def check(name):
+            expected = [f"--expect={outputs}/0.npy", "--tolerance=2e-2"] if name in step["right"] else []
+            done = call(small, "--device=cuda", *expected, library=step["libraries"][name], timeout=20)
+            if done.returncode and expected:
                 found[name].append({"error": f"WRONG results: {(done.stdout + done.stderr).strip()[-200:]}"})
+        at_once(check, step["libraries"])
     for _ in range(step["rounds"]):
         for name, library in step["libraries"].items():
             if not found[name] or "ms" in found[name][-1]:
@@ -184,18 +197,42 @@ def run_variants(step, seconds):
     return found
 
 
-def run_test(step, seconds):
-    with tempfile.TemporaryDirectory() as outputs:
-        done = call(step, f"--output-dir={outputs}")
-        if done.returncode == 0:
-            expected = [f"--expect={path}" for path in sorted(pathlib.Path(outputs).glob("*.npy"))]
-            done = call(step, "--device=cuda", f"--tolerance={step['tolerance']}", *expected)
-        sanitizer = shutil.which("compute-sanitizer")
-        if done.returncode == 0 and sanitizer:
-            done = call(step, "--device=cuda", wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1"))
+def run_profile(step, seconds):
+    profiler = shutil.which("ncu")
+    if not profiler:
+        return {"result": "Nsight Compute is not installed"}
+    report = FOLDER / f"profile-{step['name']}"
+    done = call(step, "--device=cuda", wrapper=(profiler, "--set=full", "--import-source=no", "--clock-control=none", "--launch-count=1", "-f", f"--export={report}"))
+    for page in ("details", "source"):
+        with open(f"{report}-{page}.txt", "w") as text:
+            subprocess.run([profiler, f"--import={report}.ncu-rep", f"--page={page}", "--csv"], stdout=text, stderr=subprocess.STDOUT, timeout=60)
+    return {"result": "profiled"} if done.returncode == 0 else {"error": (done.stdout[-200:] + done.stderr[-200:]).strip()}
+
+
+def explain(done):
+    """The result of a test."""
     if "expected a GPU that runs one of" in done.stderr:
         return {"result": "for another GPU"}
     return {"result": "right"} if done.returncode == 0 else {"result": "WRONG", "error": (done.stdout[-200:] + done.stderr[-200:]).strip()}
+
+
+def run_tests(step, seconds):
+    def test(case):
+        with tempfile.TemporaryDirectory() as outputs:
+            done = call(case, f"--output-dir={outputs}", timeout=20)
+            if done.returncode == 0:
+                expected = [f"--expect={path}" for path in sorted(pathlib.Path(outputs).glob("*.npy"))]
+                done = call(case, "--device=cuda", f"--tolerance={case['tolerance']}", *expected, timeout=20)
+        return explain(done)
+    return dict(zip((case["name"] for case in step["cases"]), at_once(test, step["cases"])))
+
+
+def run_memcheck(step, seconds):
+    sanitizer = shutil.which("compute-sanitizer")
+    if not sanitizer:
+        return {}
+    check = lambda case: explain(call(case, "--device=cuda", wrapper=(sanitizer, "--tool=memcheck", "--error-exitcode=1")))
+    return dict(zip((case["name"] for case in step["cases"]), at_once(check, step["cases"])))
 
 
 def run_cpu(step, seconds):
@@ -207,7 +244,7 @@ def run_cpu(step, seconds):
     return {key: value for key, value in json.loads(done.stdout).items() if key in ("median_ms", "min_ms", "level", "peak_gflops")}
 
 
-RUN = {"variants": run_variants, "test": run_test, "cpu": run_cpu, **dict.fromkeys(PEERS, run_row)}
+RUN = {"variants": run_variants, "profile": run_profile, "test": run_tests, "memcheck": run_memcheck, "cpu": run_cpu, **dict.fromkeys(PEERS, run_row)}
 
 
 def main():

@@ -3,10 +3,9 @@
     for name, is_right, text in variants(ptx): ...
 
 A variant changes the text of the step that overlaps products with a softmax: the products before `wgmma.wait_group 1`,
-and the softmax from there to the conditional exit. Variants that are not right leave something out, so only their times mean something:
+and the softmax from there to the conditional end. Variants that are not right leave something out, so only their times mean something:
 
 * poly1 to poly4: one to four eighths of the exponentials are computed by multiply-adds instead of MUFU
-* no-turns: the warpgroups do not take turns
 * no-exp, no-max, no-copy, no-scores, no-values: without exponentials, maxima, copies of tiles, or most instructions of
   one of the two products
 """
@@ -58,10 +57,10 @@ class Step:
         return next(i for i in range(start, len(self.lines)) if re.search(pattern, self.lines[i]))
 
     def follow(self, start):
-        """The numbers of the lines that run from `start` to the conditional exit; the blocks may have any order."""
+        """The numbers of the lines that run from `start` to the conditional end; the blocks may have any order."""
         labels = {line[:-1]: i for i, line in enumerate(self.lines) if re.fullmatch(r"\$L\w+:", line)}
         i = start
-        while not re.search(r"@%p\d+ exit;", self.lines[i]):
+        while not re.search(r"@%p\d+ (trap|exit);", self.lines[i]):
             yield i
             jump = re.match(r"\s*bra\.uni\s+(\$L\w+);", self.lines[i])
             i = labels[jump[1]] if jump else i + 1
@@ -98,10 +97,6 @@ class Step:
                 changes[i] = re.sub(r"\.expect_tx(.*\]), %\w+;", r"\1;", line)
         return self.with_lines(changes)
 
-    def without_turns(self):
-        return self.with_lines({i: None for i, line in enumerate(self.lines)
-                                if re.match(r"\s*(bar\.arrive|@%p\d+ bar\.sync|bar\.sync)\s+(%r\d+|10|11), 256;", line)})
-
 
 def variants(ptx):
     for name, is_right, text in edited(Step(ptx)):
@@ -112,7 +107,6 @@ def variants(ptx):
 def edited(step):
     for eighths in (1, 2, 3, 4):
         yield f"poly{eighths}", True, step.polynomial(eighths)
-    yield "no-turns", True, step.without_turns()
     yield "no-exp", False, step.with_lines({i: f"abs.ftz.f32 {result}, {x};" for i, result, x in step.exponentials})
     yield "no-max", False, step.without_maxima()
     yield "no-copy", False, step.without_copies()

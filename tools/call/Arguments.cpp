@@ -115,6 +115,10 @@ static Failure parseDimsOf(const attn_function *function, const std::vector<std:
   return {};
 }
 
+/// An array has at most so many different random elements, and repeats them if it has more, because drawing 100 million
+/// elements takes seconds. The number is a prime, so that rows do not repeat at equal places.
+static constexpr int64_t kMostDrawn = 1048583;
+
 Failure attn::makeRandomInputs(const attn_function *function, const std::vector<std::string> &dims,
                                std::vector<Array> &inputs) {
   DimSizes sizes;
@@ -151,8 +155,9 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
     }
     most = std::max(most, least);
     std::normal_distribution<float> normal;
-    for (int64_t e = 0; e < array.getNumElements(); ++e) {
-      char *data = array.data.data();
+    char *data = array.data.data();
+    int64_t drawn = std::min(array.getNumElements(), kMostDrawn);
+    for (int64_t e = 0; e < drawn; ++e) {
       if (array.code == kDLFloat && array.bits == 64)
         reinterpret_cast<double *>(data)[e] = normal(generator);
       else if (array.code == kDLFloat && array.bits == 32)
@@ -166,6 +171,9 @@ Failure attn::makeRandomInputs(const attn_function *function, const std::vector<
         memcpy(data + e * (array.bits / 8), &integer, array.bits / 8);
       }
     }
+    int64_t period = drawn * (array.bits / 8);
+    for (int64_t byte = period, end = int64_t(array.data.size()); byte < end; byte += period)
+      memcpy(data + byte, data, std::min(period, end - byte));
   }
   return {};
 }
