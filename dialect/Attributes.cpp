@@ -104,13 +104,15 @@ LogicalResult TensorMapAttr::verify(llvm::function_ref<InFlightDiagnostic()> emi
 }
 
 LogicalResult LaunchAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t threads, int64_t producers, int64_t shared, int64_t,
-                                 int64_t, ArrayAttr) {
+                                 int64_t threads, int64_t producers, int64_t blocks, int64_t shared,
+                                 int64_t, int64_t, ArrayAttr) {
   if (threads < 32 || threads > 1024 || threads % 32 != 0)
     return emitError() << "expected 32 to 1024 threads in warps of 32, got " << threads;
   if (producers < 0 || threads + producers > 1024 || producers % 32 != 0)
     return emitError() << "expected at most 1024 threads in warps of 32, got producers = "
                        << producers << " beside " << threads;
+  if (blocks < 0 || blocks > 32)
+    return emitError() << "expected 0 to 32 blocks of a multiprocessor, got blocks = " << blocks;
   if (shared < 0)
     return emitError() << "expected a size of at least 0 bytes, got shared = " << shared;
   return success();

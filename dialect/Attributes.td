@@ -167,7 +167,9 @@ def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
   let description = [{
     The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one
     task and has `shared` bytes of shared memory. `producers` additional threads, numbered after these, only copy to
-    shared memory. In the stage `emit`, `kernel` is the number of the task among the kernels of the module, `arguments`
+    shared memory. If `blocks` is not 0, a block runs several tasks, one after the other: the
+    first argument of the task is then the number of the block, the last one the number of tasks, and the runtime
+    launches at most `blocks` blocks for each multiprocessor. In the stage `emit`, `kernel` is the number of the task among the kernels of the module, `arguments`
     is the size of its arguments in bytes, and `maps` are the tensor maps that follow the arguments.
 
     ```mlir
@@ -175,17 +177,19 @@ def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
     ```
   }];
   let parameters = (ins "int64_t":$threads, DefaultValuedParameter<"int64_t", "0">:$producers,
+                        DefaultValuedParameter<"int64_t", "0">:$blocks,
                         DefaultValuedParameter<"int64_t", "0">:$shared,
                         DefaultValuedParameter<"int64_t", "0">:$kernel,
                         DefaultValuedParameter<"int64_t", "0">:$arguments,
                         OptionalParameter<"::mlir::ArrayAttr">:$maps);
-  let builders = [AttrBuilder<(ins "int64_t":$threads, CArg<"int64_t", "0">:$producers, CArg<"int64_t", "0">:$shared,
+  let builders = [AttrBuilder<(ins "int64_t":$threads, CArg<"int64_t", "0">:$producers,
+                                  CArg<"int64_t", "0">:$blocks, CArg<"int64_t", "0">:$shared,
                                   CArg<"int64_t", "0">:$kernel, CArg<"int64_t", "0">:$arguments,
                                   CArg<"::mlir::ArrayAttr", "{}">:$maps), [{
-    return $_get($_ctxt, threads, producers, shared, kernel, arguments, maps);
+    return $_get($_ctxt, threads, producers, blocks, shared, kernel, arguments, maps);
   }]>];
   let skipDefaultBuilders = 1;
-  let assemblyFormat = [{ `<` struct($threads, $producers, $shared, $kernel, $arguments, $maps) `>` }];
+  let assemblyFormat = [{ `<` struct($threads, $producers, $blocks, $shared, $kernel, $arguments, $maps) `>` }];
   let genVerifyDecl = 1;
 }
 

@@ -149,10 +149,13 @@ typedef struct attn_tensor_map_info {
 /// `maps`.
 typedef struct attn_kernel_info {
   const char *name;      ///< name in the image
-  int64_t threads;       ///< threads of the block that runs one task; the grid is one-dimensional
+  int64_t threads;       ///< threads of a block; the grid is one-dimensional
   int64_t shared_bytes;  ///< size of dynamic shared memory
   int64_t context_bytes; ///< size of the context
-  int32_t num_maps, reserved;
+  int32_t num_maps;
+  /// If this is 0, a block runs one task. Otherwise, the runtime launches at most so many blocks for each multiprocessor,
+  /// and each block runs several tasks. A runtime that launches a block for each task is right, too.
+  int32_t blocks;
   const attn_tensor_map_info *maps;
 } attn_kernel_info;
 

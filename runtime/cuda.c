@@ -24,6 +24,7 @@
 typedef int cu_result; ///< 0: success
 typedef uint64_t cu_pointer;
 enum {
+  CU_MULTIPROCESSORS = 16,
   CU_CAPABILITY_MAJOR = 75,
   CU_CAPABILITY_MINOR = 76,
   CU_FUNCTION_SHARED_BYTES = 8,
@@ -225,6 +226,7 @@ struct attnrt_loaded {
   pthread_mutex_t cache; ///< protects `check`, `check_module` and `maps`
   cached_map *maps;      ///< the tensor maps of all kernels
   size_t num_maps;
+  int multiprocessors;
   size_t bytes;            ///< size of this struct
   loaded_kernel kernels[]; ///< by the number of the kernel
 };
@@ -274,7 +276,10 @@ static void free_loaded(attnrt_loaded *entry) {
   attnrt_free(entry, entry->bytes, _Alignof(attnrt_loaded));
 }
 
-static failure load_kernels(const attn_variant_info *variant, attnrt_loaded *entry) {
+static failure load_kernels(const attn_variant_info *variant, int device, attnrt_loaded *entry) {
+  cu_result error = cu.attribute(&entry->multiprocessors, CU_MULTIPROCESSORS, device);
+  if (error)
+    return (failure){"describe the device", error, 0};
   for (int32_t i = 0; i < variant->num_kernels; ++i)
     entry->num_maps += (size_t)variant->kernels[i].num_maps;
   if (entry->num_maps) {
@@ -284,7 +289,7 @@ static failure load_kernels(const attn_variant_info *variant, attnrt_loaded *ent
     memset(entry->maps, 0, entry->num_maps * sizeof *entry->maps);
   }
   cached_map *maps = entry->maps;
-  cu_result error = cu.load(&entry->module, variant->image);
+  error = cu.load(&entry->module, variant->image);
   if (error)
     return (failure){"load the kernels", error, 0};
   for (int32_t i = 0; i < variant->num_kernels; ++i) {
@@ -308,7 +313,7 @@ static failure load_kernels(const attn_variant_info *variant, attnrt_loaded *ent
 
 /// Loads the code of the function into the current context, unless it is already there.
 static attn_status load(const attn_function *function, void *context, unsigned long long context_id,
-                        attnrt_loaded **loaded) {
+                        int device, attnrt_loaded **loaded) {
   const attn_variant_info *variant = function->variant;
   *loaded = find_loaded(function->library, variant->image, context_id);
   if (*loaded)
@@ -327,7 +332,7 @@ static attn_status load(const attn_function *function, void *context, unsigned l
                                .image = variant->image,
                                .cache = PTHREAD_MUTEX_INITIALIZER,
                                .bytes = bytes};
-      failed = load_kernels(variant, entry);
+      failed = load_kernels(variant, device, entry);
     }
     if (failed.action || failed.bytes) {
       if (entry)
@@ -529,8 +534,10 @@ static void launch(void *device, int64_t number, int64_t count, const void *cont
       return;
     }
   }
-  cu_result error = cu.launch(loaded->function, (unsigned)count, 1, 1, (unsigned)kernel->threads, 1,
-                              1, (unsigned)kernel->shared_bytes, l->stream, arguments, NULL);
+  int64_t most = (int64_t)kernel->blocks * l->loaded->multiprocessors;
+  unsigned blocks = (unsigned)(kernel->blocks && count > most ? most : count);
+  cu_result error = cu.launch(loaded->function, blocks, 1, 1, (unsigned)kernel->threads, 1, 1,
+                              (unsigned)kernel->shared_bytes, l->stream, arguments, NULL);
   if (error)
     l->status = fail(l->function->info, "launch a kernel", error);
 }
@@ -609,7 +616,7 @@ attn_status attnrt_cuda_run(const attn_function *function, const attnrt_packed *
   if (device != function->device.device_id)
     return attnrt_fail(ATTN_ERROR_DEVICE, "%s: expected a current context of device %d, got %d",
                        function->info->name, (int)function->device.device_id, device);
-  attn_status status = load(function, context, context_id, &loaded);
+  attn_status status = load(function, context, context_id, device, &loaded);
   if (!status && weights)
     status = find_weights(weights, context, context_id, stream, &call->weights);
   if (status)

@@ -165,7 +165,7 @@ def add_variants(folder, lengths):
 
 
 def add_profiles(folder):
-    """What Nsight Compute says about the kernel without a mask."""
+    """What Nsight Compute says about the kernels that have variants."""
     for (size, mask), (libraries, _) in folder.variants.items():
         folder.add("profile", f"{mask}-{size}", **row_of(libraries["base"], size, "full", 2048, folder.small))
 
@@ -202,6 +202,10 @@ def add_tests(folder):
         path.unlink()
         cases.append({"name": path.stem, "library": library, "tolerance": 2 * attention.TYPES[element],
                       "dims": {"q.0": 1 if folder.small else 2, "q.2": shape[0], "k.2": shape[1]}})
+    for size in () if folder.small else (64, 128):  # each block runs several tasks
+        library = folder.compile_text(any_heads(size, ""), f"many-{size}", "x86-64-v3,sm_90a")
+        cases.append({"name": f"many tasks, heads of {size}", "library": library, "tolerance": 2 * attention.TYPES["bf16"],
+                      "dims": {"q.0": 64, "q.1": 8, "q.2": 130, "k.2": 260}})
     for model in () if folder.small else ("mha", "mha-197", "vit"):
         library = folder.compile(ROOT / "examples" / "models" / f"{model}.pt2", model, f"x86-64-v3,{','.join(LEVELS.values())}", "--embed-weights")
         cases.append({"name": model, "library": library, "tolerance": 1e-4, "dims": {}})

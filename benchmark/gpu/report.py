@@ -50,7 +50,7 @@ def explain(steps):
     for step in steps:
         found, spread = gains(step)
         if not found:
-            print(f"{step['name']}: the base was not measured")
+            print(f"{step['name']}: the base was not measured: {step['found'].get('base', [{}])[0].get('error', '')}")
             continue
         print(f"{step['name']}: " + ", ".join(f"{name} {gain:.3f}" for name, gain in found.items()) + f"; spread of the base {100 * spread:.1f} %")
         for name, records in step["found"].items():

@@ -182,7 +182,7 @@ def run_variants(step, seconds):
     with tempfile.TemporaryDirectory() as outputs:
         done = call(small, "--device=cuda", f"--output-dir={outputs}", library=step["libraries"]["base"], timeout=20)
         if done.returncode:
-            return {"base": [{"error": done.stderr.strip()[-300:]}]}
+            return {"base": [{"error": f"WRONG: {done.stderr.strip()[-300:]}"}]}
 
         def check(name):
             expected = [f"--expect={outputs}/0.npy", "--tolerance=2e-2"] if name in step["right"] else []
@@ -205,7 +205,7 @@ def run_profile(step, seconds):
     done = call(step, "--device=cuda", wrapper=(profiler, "--set=full", "--import-source=no", "--clock-control=none", "--launch-count=1", "-f", f"--export={report}"))
     for page in ("details", "source"):
         with open(f"{report}-{page}.txt", "w") as text:
-            subprocess.run([profiler, f"--import={report}.ncu-rep", f"--page={page}", "--csv"], stdout=text, stderr=subprocess.STDOUT, timeout=60)
+            subprocess.run(["timeout", "60", profiler, f"--import={report}.ncu-rep", f"--page={page}", "--csv"], stdout=text, stderr=subprocess.STDOUT)
     return {"result": "profiled"} if done.returncode == 0 else {"error": (done.stdout[-200:] + done.stderr[-200:]).strip()}
 
 
@@ -213,6 +213,8 @@ def explain(done):
     """The result of a test."""
     if "expected a GPU that runs one of" in done.stderr:
         return {"result": "for another GPU"}
+    if done.stderr.startswith("no end after") and time.monotonic() > UNTIL:
+        return {"result": "not run, because the time is over"}
     return {"result": "right"} if done.returncode == 0 else {"result": "WRONG", "error": (done.stdout[-200:] + done.stderr[-200:]).strip()}
 
 

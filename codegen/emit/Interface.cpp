@@ -257,7 +257,7 @@ private:
         KernelInfo &kernel = variant.kernels.emplace_back(
             KernelInfo{getKernelName(task.getName(), launch.getKernel()),
                        launch.getThreads() + launch.getProducers(), launch.getShared(),
-                       launch.getArguments()});
+                       launch.getArguments(), launch.getBlocks()});
         if (launch.getMaps())
           for (auto map : launch.getMaps().getAsRange<TensorMapAttr>())
             kernel.maps.push_back(
@@ -386,6 +386,8 @@ std::string attn::writeManifest(const LibraryInfo &library) {
                         out.attribute("threads", kernel.threads);
                         out.attribute("shared", kernel.shared);
                         out.attribute("context", kernel.context);
+                        if (kernel.blocks)
+                          out.attribute("blocks", kernel.blocks);
                         if (kernel.maps.empty())
                           return;
                         out.attributeArray("tensor_maps", [&] {
@@ -481,6 +483,7 @@ static bool fromJSON(const json::Value &value, KernelInfo &kernel, json::Path pa
   json::ObjectMapper mapper(value, path);
   return mapper && mapper.map("name", kernel.name) && mapper.map("threads", kernel.threads) &&
          mapper.map("shared", kernel.shared) && mapper.map("context", kernel.context) &&
+         mapper.mapOptional("blocks", kernel.blocks) &&
          mapper.mapOptional("tensor_maps", kernel.maps);
 }
 

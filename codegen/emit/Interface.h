@@ -66,6 +66,7 @@ struct TensorMapInfo {
 struct KernelInfo {
   std::string name;
   int64_t threads, shared, context;
+  int64_t blocks = 0; ///< as in attn_kernel_info
   std::vector<TensorMapInfo> maps = {};
 };
 

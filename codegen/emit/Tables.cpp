@@ -182,7 +182,8 @@ private:
           structure(sizeof(T),
                     {FIELD(name, text(info.name)), FIELD(threads, i64(info.threads)),
                      FIELD(shared_bytes, i64(info.shared)), FIELD(context_bytes, i64(info.context)),
-                     FIELD(num_maps, i32(info.maps.size())), FIELD(maps, maps(info.maps))}));
+                     FIELD(num_maps, i32(info.maps.size())), FIELD(blocks, i32(info.blocks)),
+                     FIELD(maps, maps(info.maps))}));
     return array(table);
   }
 

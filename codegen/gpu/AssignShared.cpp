@@ -60,9 +60,9 @@ struct AssignShared : attn::impl::AssignSharedBase<AssignShared> {
                              << " bytes of shared memory, got " << used;
         return signalPassFailure();
       }
-      function->setAttr(
-          AttnDialect::kLaunchAttr,
-          LaunchAttr::get(&getContext(), launch.getThreads(), launch.getProducers(), used));
+      function->setAttr(AttnDialect::kLaunchAttr,
+                        LaunchAttr::get(&getContext(), launch.getThreads(), launch.getProducers(),
+                                        launch.getBlocks(), used));
     }
   }
 

@@ -3,13 +3,15 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Predictions count cycles of one multiprocessor, from the published rates of an A100 or, for levels with wgmma, of an
-// H100 (struct Rates). No prediction has been compared with a measurement yet.
+// H100 (struct Rates). Those for wgmma are fitted to measurements of kernels without a mask on an H100: heads of 64 with
+// tiles of 128 x 96, 128, 160 and 192 and of 192 x 96 and 128, and heads of 128 with tiles of 128 x 112 to 176, within
+// 4 %. No other prediction has been compared with a measurement yet.
 //
 //===----------------------------------------------------------------------===//
 
 #include "codegen/gpu/Choose.h"
 #include "codegen/gpu/MatrixMultiply.h"
-#include "codegen/gpu/TileCopies.h"
+#include "codegen/gpu/TilePipeline.h"
 #include "codegen/gpu/WarpgroupMultiply.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -17,9 +19,14 @@
 using namespace mlir;
 using namespace attn;
 
-/// The numbers of queries and of keys of the tiles to try. If warpgroups multiply (wgmma), the numbers of keys differ.
-static constexpr int64_t kQueryTiles[] = {128, 64, 32}, kKeyTiles[] = {64, 32, 16, 128};
+/// The numbers of queries and of keys of the tiles to try. If warpgroups multiply (wgmma), the numbers of keys differ,
+/// and there may be more queries than kMostQueriesOfWarps.
+static constexpr int64_t kQueryTiles[] = {192, 128, 64, 32}, kMostQueriesOfWarps = 128;
+static constexpr int64_t kKeyTiles[] = {64, 32, 16, 128};
 static constexpr int64_t kKeyTilesOfWarpgroups[] = {128, 112, 96, 80, 64, 48, 32, 16};
+
+/// The 16-bit elements of 16 bytes.
+static constexpr int64_t kRowUnit = 8;
 
 /// The largest number of queries of a warp, and the number of warps of a block of threads if there are enough queries.
 static constexpr int64_t kRowsOfWarp = 32, kWarpsOfBlock = 4;
@@ -31,24 +38,29 @@ static constexpr int64_t kMostRegisters = 255, kOtherRegisters = 100, kOtherRegi
 /// The number of registers that masks and score regions need.
 static constexpr int64_t kMaskRegisters = 56;
 
-/// For products by warpgroups: the largest number of registers of a thread that multiplies, if the block of threads has
-/// two warpgroups of such threads (ProduceTiles.cpp).
-static constexpr int64_t kMostRegistersOfWarpgroups = 240;
-/// The number of registers for everything besides accumulators, scores and probabilities.
-static constexpr int64_t kOtherRegistersOfWarpgroups = 44;
-/// Additional registers if a region computes scores, or if masks read operands.
-static constexpr int64_t kCaptureRegistersOfWarpgroups = 64;
+/// For products by warpgroups: the number of registers for everything besides accumulators, scores and probabilities. With
+/// 192 queries and heads of 64, a few more are spilled, but no smaller tile is as fast.
+static constexpr int64_t kOtherRegistersOfWarpgroups = 32;
+/// Additional registers if there is a mask, and further ones if a region computes scores, or if masks read operands.
+static constexpr int64_t kMaskRegistersOfWarpgroups = 12, kCaptureRegistersOfWarpgroups = 60;
 /// Additional registers if a mask bounds keys on both sides, because two loops then compute the tiles that the mask
 /// hides in part.
-static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 40;
+static constexpr int64_t kTwoSidesRegistersOfWarpgroups = 36;
 
 /// For the schedule decode: the number of keys of a part if the number of all keys is known only at the call, the least
 /// number of tiles of a part, and the cycles that a second launch takes.
 static constexpr int64_t kTypicalPart = 512, kLeastTilesOfPart = 2;
 static constexpr double kCyclesOfLaunch = 4000;
 
-/// The cycles that latencies add to each step of a warpgroup, and the latency in cycles of a copy from global memory.
-static constexpr double kLatencyOfStep = 100, kLatencyOfCopy = 600;
+/// The cycles of a step of warpgroups, fitted to measurements, are kCyclesOfStep and the larger of two numbers. The
+/// first is kOfProducts times the cycles of the products at the full rate, and kOfExponentials times those of the
+/// exponentials. The second is the time of one warpgroup, which computes its rows while the others compute theirs:
+/// kOfRows times the cycles of its products and its softmax, and kCyclesOfWarpgroup for each other warpgroup. A task takes kCyclesOfTask before and after its steps.
+static constexpr double kOfProducts = 1.4, kOfExponentials = 0.5, kOfRows = 1.25,
+                        kCyclesOfWarpgroup = 415, kCyclesOfStep = 95, kCyclesOfTask = 5300;
+
+/// The latency in cycles of a copy from global memory.
+static constexpr double kLatencyOfCopy = 600;
 
 /// The largest number of columns of a projection that a warpgroup computes at a time.
 static constexpr int64_t kColumnsOfWarpgroup = 128;
@@ -177,6 +189,8 @@ struct Needs {
       // Probabilities, two in a register, are still needed while the next scores are computed.
       scores += plan.getK() / 2;
       others = kOtherRegistersOfWarpgroups;
+      if (shape.mask || shape.hasRegion)
+        others += kMaskRegistersOfWarpgroups;
       if (shape.hasRegion || shape.hasCaptures)
         others += kCaptureRegistersOfWarpgroups;
       else if (countConstraints(shape) > 1)
@@ -189,12 +203,15 @@ struct Needs {
     auto bytes = [&](int64_t rows, int64_t columns, int64_t stages) {
       return bytesOf({rows, columns, shape.element, byWarpgroups}, stages);
     };
-    shared = bytes(plan.getQ(), shape.d, 1) + bytes(plan.getK(), shape.d, plan.getStages()) +
+    shared = bytes(plan.getQ(), shape.d, byWarpgroups && !shape.mask ? kQueryStages : 1) +
+             bytes(plan.getK(), shape.d, plan.getStages()) +
              bytes(plan.getK(), shape.e, plan.getStages());
   }
 
+  /// The number of warpgroups that multiply, if warpgroups do.
+  int64_t getWarpgroups() const { return threads / (kWarpgroupWarps * kWarp) - 1; }
   int64_t mostRegisters() const {
-    return byWarpgroups ? kMostRegistersOfWarpgroups : kMostRegisters;
+    return byWarpgroups ? countConsumerRegisters(getWarpgroups()) : kMostRegisters;
   }
   bool fitShared() const { return shared + kBarrierBytes <= int64_t(gpu.getShared()); }
   bool fit() const { return fitShared() && registers <= mostRegisters(); }
@@ -202,16 +219,17 @@ struct Needs {
   /// The number of blocks of threads that a multiprocessor runs at a time.
   int64_t blocksAtOnce() const {
     const Rates &rates = Rates::of(gpu);
-    int64_t ofThread = byWarpgroups ? kRegistersOfLaunch : std::min(registers, kMostRegisters);
+    if (byWarpgroups) // a block takes nearly all registers
+      return 1;
+    int64_t ofThread = std::min(registers, kMostRegisters);
     return std::max<int64_t>(1,
                              std::min({rates.blocks, rates.threads / threads, rates.shared / shared,
                                        int64_t(gpu.getRegisters()) / (ofThread * threads)}));
   }
 
 private:
-  /// The bytes for barriers and the alignment of tiles, and the registers of a thread when a kernel of 384 threads
-  /// starts.
-  static constexpr int64_t kBarrierBytes = 1024, kRegistersOfLaunch = 168;
+  /// The bytes for barriers and the alignment of tiles.
+  static constexpr int64_t kBarrierBytes = 1024;
 };
 } // namespace
 
@@ -253,28 +271,33 @@ double attn::predictPlan(GpuAttr gpu, const AttentionShape &shape, PlanAttr plan
   // rate of wgmma.
   double reads =
       warps * bytes * (k * double(shape.d + shape.e) + rows * double(shape.d)) / rates.sharedBytes;
-  if (needs.byWarpgroups)
-    reads = 0;
-  else if (gpu.can(GpuCapabilities::Warpgroups))
+  if (!needs.byWarpgroups && gpu.can(GpuCapabilities::Warpgroups))
     multiplies *= 2;
   // Copies run one step ahead of products. Copies by producer warps run as many steps ahead as there are stages.
   double latency = kLatencyOfCopy / (blocks * (needs.byWarpgroups ? plan.getStages() : 1));
   double copies = std::max(bytes * k * double(shape.d + shape.e) / rates.copiedBytes, latency);
-  double softmax = q * k * (1 / rates.exponentials + 8 / rates.operations) +
-                   q * double(shape.e) / rates.operations;
-  // Products overlap with a softmax in steps without a mask, between two warpgroups, and between blocks of threads.
-  bool overlaps =
-      needs.byWarpgroups ? warps > kWarpgroupWarps || !shape.mask : needs.blocksAtOnce() > 1;
-  double step = overlaps ? std::max({multiplies, reads, copies, softmax}) +
-                               0.25 * std::min(multiplies, softmax)
-                         : std::max(copies, std::max(multiplies, reads) + softmax);
-  // Each step has latencies during which nothing else runs.
-  step += needs.byWarpgroups ? kLatencyOfStep : 0;
-  double steps = std::ceil(keys / k) + 1; // one more for the start and the end
+  double exponentials = q * k / rates.exponentials;
+  double softmax = exponentials + q * (8 * k + double(shape.e)) / rates.operations;
+  double step;
+  if (needs.byWarpgroups) {
+    double others = double(needs.getWarpgroups() - 1);
+    double units = kOfProducts * multiplies + kOfExponentials * exponentials;
+    double inOrder = kCyclesOfWarpgroup * others + kOfRows * (multiplies + softmax) / (1 + others);
+    step = kCyclesOfStep + std::max({units, copies, inOrder});
+  } else if (needs.blocksAtOnce() >
+             1) { // products overlap with the softmax of another block of threads
+    step = std::max({multiplies, reads, copies, softmax}) + 0.25 * std::min(multiplies, softmax);
+  } else {
+    step = std::max(copies, std::max(multiplies, reads) + softmax);
+  }
+  // What a block does before and after its steps overlaps with other blocks, if there are any.
+  double begin = needs.byWarpgroups ? 0 : step;
+  if (gpu.can(GpuCapabilities::Warpgroups))
+    begin += kCyclesOfTask / double(needs.blocksAtOnce());
   double rounds = tasks / rates.multiprocessors;
   if (shape.knowsBatch)
     rounds = std::ceil(rounds);
-  return rounds * steps * step + merge;
+  return rounds * (begin + std::ceil(keys / k) * step) + merge;
 }
 
 /// Returns a plan with as many stages as fit into shared memory, but not more than there are tiles. A plan has more than
@@ -299,15 +322,20 @@ static PlanAttr withMostStages(GpuAttr gpu, const AttentionShape &shape, Schedul
 SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &shape,
                                            std::optional<Schedule> only) {
   SmallVector<PlanAttr> plans;
-  for (int64_t q : kQueryTiles)
-    for (int64_t k : isByWarpgroups(gpu, shape.element, q, shape.e)
-                         ? ArrayRef(kKeyTilesOfWarpgroups)
-                         : ArrayRef(kKeyTiles))
+  for (int64_t q : kQueryTiles) {
+    bool byWarpgroups = isByWarpgroups(gpu, shape.element, q, shape.e);
+    // Other warps copy the tiles of warpgroups, with TMA, which copies rows of multiples of 16 bytes.
+    if (byWarpgroups ? shape.d % kRowUnit != 0 || shape.e % kRowUnit != 0 : q > kMostQueriesOfWarps)
+      continue;
+    if (q > kMostQueriesOfWarps && shape.returnsProbabilities)
+      continue;
+    for (int64_t k : byWarpgroups ? ArrayRef(kKeyTilesOfWarpgroups) : ArrayRef(kKeyTiles))
       for (Schedule schedule : {Schedule::Phased, Schedule::Decode}) {
         int64_t part = schedule == Schedule::Decode ? choosePart(gpu, shape, q, k) : 0;
         if (only ? schedule == *only : schedule == Schedule::Phased || part)
           plans.push_back(withMostStages(gpu, shape, schedule, q, k, part));
       }
+  }
   SmallVector<Prediction> predictions;
   for (PlanAttr plan : plans)
     if (Needs(gpu, shape, plan).fit())
@@ -319,8 +347,8 @@ SmallVector<Prediction> attn::predictPlans(GpuAttr gpu, const AttentionShape &sh
   // need too much shared memory, a later pass reports an error.
   auto *least = llvm::min_element(plans, [&](PlanAttr a, PlanAttr b) {
     Needs ofA(gpu, shape, a), ofB(gpu, shape, b);
-    return std::make_tuple(!ofA.fitShared(), ofA.registers, -a.getQ()) <
-           std::make_tuple(!ofB.fitShared(), ofB.registers, -b.getQ());
+    return std::make_tuple(!ofA.fitShared(), ofA.registers - ofA.mostRegisters(), -a.getQ()) <
+           std::make_tuple(!ofB.fitShared(), ofB.registers - ofB.mostRegisters(), -b.getQ());
   });
   return {{*least, predictPlan(gpu, shape, *least)}};
 }

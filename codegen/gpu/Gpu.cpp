@@ -91,7 +91,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
   }
   if (stage == "vectorize") {
     level.addPass(createAssignThreads());
-    level.addNestedPass<func::FuncOp>(createProduceTiles());
+    level.addPass(createProduceTiles());
     level.addNestedPass<func::FuncOp>(createStageTiles()); // tasks that ProduceTiles did not change
     level.addNestedPass<func::FuncOp>(createOnlineToFragments());
     level.addNestedPass<func::FuncOp>(createMergeToThreads());

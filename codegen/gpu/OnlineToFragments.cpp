@@ -354,12 +354,7 @@ private:
   void runOverlapped(OnlineStepOp op, Overlap overlap);
   SmallVector<Accumulator> loadAllSums();
   void storeAllSums(ArrayRef<Accumulator> sums);
-  /// Waits for the turn of warpgroup `number` to start its products. Two warpgroups take turns, so that one computes
-  /// its softmax while the products of the other run.
-  void waitForTurn(Value number);
-  void giveTurn(Value number);
   void endSoftmax();
-  void onlyIn(int64_t group, function_ref<void()> body);
 
   const Fragments &state;
   AfterScoresOp afterScores; ///< null if there is none
@@ -628,15 +623,6 @@ void Step::run(OnlineProbabilitiesOp op) {
   gpu::BarrierOp::create(b); // later ops read the probabilities
 }
 
-void Step::onlyIn(int64_t group, function_ref<void()> body) {
-  Value isGroup =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, state.group, b.constant(group));
-  auto only = scf::IfOp::create(b, isGroup);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(only.thenBlock());
-  body();
-}
-
 void Step::runAfterScores() {
   if (!afterScores)
     return;
@@ -645,30 +631,24 @@ void Step::runAfterScores() {
   afterScores.erase();
 }
 
-void Step::waitForTurn(Value number) {
-  NVVM::BarrierOp::create(b, TypeRange(), b.toI32(b.add(number, kFirstTurnBarrier)),
-                          b.i32(2 * kWarpgroupWarps * kWarp), NVVM::BarrierReductionAttr(),
-                          Value());
-}
-
-void Step::giveTurn(Value number) {
-  NVVM::BarrierArriveOp::create(b, b.toI32(b.add(number, kFirstTurnBarrier)),
-                                b.i32(2 * kWarpgroupWarps * kWarp));
-}
-
 /// Keeps the wait for products after the exponentials. NVIDIA's assembler would move the wait above them, but it moves
 /// nothing above an instruction that may end the thread. Therefore, this code ends the thread if a sum of probabilities
-/// is negative, which never happens.
+/// is negative, which never happens. If a block runs several tasks, it ends the kernel: behind an exit, the assembler
+/// takes the code of the next task for code that only some threads run, in which it runs products one by one. In other
+/// kernels, it uses more registers for a trap than for an exit.
 void Step::endSoftmax() {
   Value least = arith::MinNumFOp::create(b, state.sum.load(b, 0), state.sum.load(b, 1));
   Value isNegative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, least, b.f32(0));
   Value any =
       NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), isNegative, NVVM::VoteSyncKind::any);
-  createAssembly(b, TypeRange(), any, "@$0 exit;", "b");
+  auto launch = b.getInsertionBlock()
+                    ->getParent()
+                    ->getParentOfType<func::FuncOp>()
+                    ->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+  createAssembly(b, TypeRange(), any, launch.getBlocks() ? "@$0 trap;" : "@$0 exit;", "b");
 }
 
 void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
-  bool takesTurns = state.warps == 2 * kWarpgroupWarps;
   Value value = wholeTile(op.getValue());
   LaneMemory pending = state.probabilities;
   auto store = [&] {
@@ -691,23 +671,15 @@ void Step::runOverlapped(OnlineStepOp op, Overlap overlap) {
     for (Accumulator &accumulator : sums)
       scale(b, accumulator, change);
     storeAllSums(sums);
-    if (takesTurns) // warpgroup 0 gets the first turn
-      onlyIn(1, [&] { giveTurn(b.constant(0)); });
     return;
   }
   SmallVector<Accumulator> sums = loadAllSums();
   if (overlap == Overlap::End) {
-    if (takesTurns) // warpgroup 0 takes the last turn, so that no turn is left over
-      onlyIn(0, [&] { waitForTurn(b.constant(0)); });
     wide().multiply(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
     return storeAllSums(sums);
   }
-  if (takesTurns)
-    waitForTurn(state.group);
   computeProductsByWarpgroups(/*waits=*/false);
   wide().start(b, before, describeValues(value), WarpgroupMultiply::Right::Columns, sums);
-  if (takesTurns)
-    giveTurn(b.subtract(b.constant(1), state.group));
   WarpgroupMultiply::wait(b, /*running=*/1, rows[0]);
   runAfterScores();
   Change change = computeProbabilities(0);

@@ -16,7 +16,8 @@
 //
 // The first parameter of a kernel is the struct of captured values, which LowerKernelAbi also passes to tasks on CPUs.
 // Its first field points to the counts of tiles of the call. Each tensor map is a further parameter. Each block of
-// threads runs one task. The declaration stays for attn.parallel_for, which LowerKernelAbi lowers to a launch. In a
+// threads runs one task, or, if #attn.launch has `blocks`, several. The declaration stays for attn.parallel_for, which
+// LowerKernelAbi lowers to a launch. In a
 // kernel with producers (ProduceTiles.cpp), gpu.barrier becomes a barrier of all threads but the producers.
 //
 //   attn.count_tiles run(%run) skipped(%skipped)
@@ -99,7 +100,7 @@ struct OutlineKernels : attn::impl::OutlineKernelsBase<OutlineKernels> {
       }
       task->setAttr(AttnDialect::kLaunchAttr,
                     LaunchAttr::get(&getContext(), launch.getThreads(), launch.getProducers(),
-                                    launch.getShared(), number++, arguments,
+                                    launch.getBlocks(), launch.getShared(), number++, arguments,
                                     maps.empty() ? ArrayAttr() : builder.getArrayAttr(maps)));
     }
     if (number == 0)

@@ -62,7 +62,7 @@ def AssignThreads : Pass<"attn-gpu-assign-threads", "::mlir::ModuleOp"> {
   }];
 }
 
-def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::func::FuncOp"> {
+def ProduceTiles : Pass<"attn-gpu-produce-tiles", "::mlir::ModuleOp"> {
   let summary = "copy the tiles of attention steps to shared memory with separate warps";
   let description = [{
     For the IR before and after, see the header of `codegen/gpu/ProduceTiles.cpp`.

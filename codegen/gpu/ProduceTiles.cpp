@@ -7,13 +7,14 @@
 //     scf.for %j = %full_hi to %hi step %c128 { attn.online_step ins(%q, %k[%j, %n rows], %v[%j, %n rows]) .. mask(M) }
 // becomes
 //   func.func private @f.attend(...) attributes {attn.launch = #attn.launch<threads = 256, producers = 128>} {
-//     %map = nvgpu.tma.create.descriptor %k box[128, 64]        // a tensor map; another one for %v
+//     %map = nvgpu.tma.create.descriptor %k box[128, 64]        // a tensor map; others for %q and %v
 //     scf.if %is_producer {                                     // the last four warps, of which one thread copies
+//       start to copy a box of %q
 //       scf.for %j = %lo to %hi step %c128 {                    // one loop for each of the loops above
 //         wait until a tile in shared memory is empty, start to copy a box of %k; the same for %v
 //       }
 //     } else {
-//       copy %q
+//       wait for %q
 //       scf.if %lo < %full_hi {
 //         wait for %k
 //         attn.after_scores { release %k }
@@ -29,6 +30,7 @@
 //       scf.for %j = %full_hi to %hi step %c128 {
 //         wait for both, attn.after_scores { release %k }, attn.online_step, release %v
 //       }
+//       release %q
 //     }
 //
 // The step marked `begin` computes the scores and probabilities of its tile, the step marked `end` adds the products
@@ -36,6 +38,16 @@
 // products. Masked steps and steps on partial tiles do not overlap. A step reads its keys only for the scores, so their
 // tile is released before the softmax, and the next copy starts earlier. A circular buffer has as many tiles as
 // `attn.stages` on its steps says, or 2 if no step has this attribute.
+//
+// If no step has a mask, all tasks take the same time, and one block runs several of them. The task gets an argument, the
+// number of tasks, and its first argument becomes the number of the block. The code of the producers and that of the
+// consumers become the body of a loop:
+//
+//   func.func private @f.attend(%task, %worker, ...)
+// becomes
+//   func.func private @f.attend(%block, %worker, .., %count) attributes {attn.launch = #attn.launch<.., blocks = 1>}
+//     scf.if %is_producer {
+//       scf.for %task = %block to %count step %blocks { .. }    // %blocks: the blocks of the grid
 //
 // If a packed mask may hide tiles, a warp of the producers tests the mask like the consumers, and one of its threads
 // copies the tiles that are not hidden:
@@ -61,7 +73,7 @@
 //
 // The pass rewrites a task if wgmma computes all its attentions, if none of them returns its probabilities, and if TMA
 // can copy the keys and values: these must be in arguments that the task does not write, at offsets that the producer
-// can compute. StageTiles rewrites all other tasks. Copies fill rows and columns outside of a tensor with zeros.
+// can compute. If this is not so for queries, the consumers copy them. StageTiles rewrites all other tasks. Copies fill rows and columns outside of a tensor with zeros.
 // Test: test/codegen/gpu/produce-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -76,6 +88,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -86,10 +99,9 @@ namespace attn {
 
 using namespace attn;
 
-/// A multiprocessor has 65536 registers, which is 512 times the number of threads of a warpgroup. The warpgroups of a
-/// block divide these 512 among them: a thread of the producers keeps 32 registers, and the threads of each other
-/// warpgroup get an equal part of the rest. setmaxnreg takes multiples of 8.
-static constexpr int64_t kRegisters = 512, kProducerRegisters = 32, kRegisterUnit = 8;
+/// The largest number of rows of the box that TMA copies, and the bytes of shared memory for barriers and the alignment
+/// of tiles.
+static constexpr int64_t kMostRowsOfBox = 256, kSharedBeside = 1024;
 
 namespace {
 /// A tile that consists of consecutive rows of an argument of the task, with all columns.
@@ -103,18 +115,37 @@ struct Box {
   static std::optional<Box> find(func::FuncOp function, Value tile);
 };
 
+/// A circular buffer of tiles, the tensor map of the tensor from which they are copied, and the turn of this thread.
+struct CopiedTile {
+  std::optional<TilePipeline> pipeline;
+  Value map, turn;
+};
+
+/// A loop, or another op with steps.
+struct Reader {
+  Operation *op;
+  unsigned group;
+  /// Whether the previous op of the group has other queries, or is in another task.
+  bool readsNewQueries;
+};
+
 /// Loops, and other ops with steps, whose tiles have the same shapes and come from the same tensors.
 struct Group {
   SmallVector<Operation *> ops;
   StepTiles first;                        ///< the first step
   int64_t keys;                           ///< the largest number of keys of a tile
   int64_t stages;                         ///< the largest number of stages of a step
-  SmallVector<TilePipeline, 2> pipelines; ///< one of keys, and one of values
-  SmallVector<Value, 2> maps, turns;
-  StagedTile queries;
-  /// The tile that `queries` contains, and a view of `queries`.
-  Value lastQuery = {}, stagedQuery = {};
-  bool overlaps = false; ///< whether an earlier loop overlaps products with a softmax
+  SmallVector<CopiedTile, 2> tiles;       ///< of keys, and of values
+  /// Has no pipeline if the producer cannot copy the queries. The consumers then copy them.
+  CopiedTile queries;
+  StagedTile queriesOfConsumers;
+  Value stagedQuery = {}; ///< the view of the queries of the last op
+};
+
+/// The number of the task that an iteration of a loop over tasks computes, and its code.
+struct Repetition {
+  Value task;
+  Block *body;
 };
 
 class Producing {
@@ -125,28 +156,40 @@ public:
 
   /// Whether the pass rewrites the task.
   bool applies();
-  void run();
+  /// Whether one block runs several tasks. If a mask hides tiles, tasks take different times, and the GPU balances them
+  /// better: it starts a block as soon as another one ends. If a single warpgroup multiplies, several blocks may fit on
+  /// a multiprocessor.
+  bool repeats();
+  /// Rewrites the task. `count` is the number of all tasks if a block runs several of them, and null otherwise.
+  void run(Value count);
 
 private:
   bool canProduce(Operation *op);
+  bool canProduce(Value tile, scf::ForOp loop);
+  bool canProduceQueries(const Group &group);
   scf::IfOp findCopyTest(scf::ForOp loop);
   Value createMap(const Box &box, const SharedTile &tile);
   void makeGroups();
-  void produce(ThreadBuilder &b);
+  CopiedTile createTile(Value tile, int64_t rows, int64_t stages);
+  void produce(ThreadBuilder &b, IRMapping mapping);
+  void copyTile(ThreadBuilder &b, Value tile, CopiedTile &copied, IRMapping &mapping);
   void copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping mapping);
-  void consume(Operation *op, Group &group);
+  void consumeQueries(ThreadBuilder &b, Operation *op, Group &group);
+  void consume(const Reader &reader);
+  Repetition repeat(ThreadBuilder &b);
+  int64_t countQueryStages();
   void consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last);
   void overlap(scf::ForOp loop, Group &group);
 
   func::FuncOp function;
   SmallVector<Chain> &chains;
   int64_t threads;
+  Value count;        ///< the number of tasks, or null if a block runs one task
   Value isProducer;   ///< whether this thread starts copies
   bool tests = false; ///< whether a warp of producers tests which tiles to copy
   ThreadBuilder top; ///< inserts before the branch between producers and consumers
   SmallVector<Group, 0> groups;
-  /// Each op with steps, and the number of its group.
-  SmallVector<std::pair<Operation *, unsigned>> order;
+  SmallVector<Reader> order;
 };
 } // namespace
 
@@ -187,6 +230,18 @@ std::optional<Box> Box::find(func::FuncOp function, Value tile) {
   return box;
 }
 
+/// Whether the producers can copy `tile`, which depends on no loop but `loop`, which may be null.
+bool Producing::canProduce(Value tile, scf::ForOp loop) {
+  std::optional<Box> box = Box::find(function, tile);
+  if (!box || !findConstantArgument(function, box->tensor))
+    return false;
+  for (ArrayRef<OpFoldResult> offsets : box->offsets)
+    for (OpFoldResult offset : offsets)
+      if (auto value = dyn_cast<Value>(offset); value && !canClone(function, value, loop))
+        return false;
+  return true;
+}
+
 /// Whether the producers can copy the tiles of `op`, a loop or another op with steps.
 bool Producing::canProduce(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op);
@@ -198,16 +253,22 @@ bool Producing::canProduce(Operation *op) {
     // probabilities have no values, and would need another pipeline.
     if (!step.value || step.op->getParentOfType<scf::ForOp>() != loop)
       return false;
-    return llvm::all_of(step.keyAndValue(), [&](OpOperand *operand) {
-      std::optional<Box> box = Box::find(function, operand->get());
-      if (!box || !findConstantArgument(function, box->tensor))
-        return false;
-      for (ArrayRef<OpFoldResult> offsets : box->offsets)
-        for (OpFoldResult offset : offsets)
-          if (auto value = dyn_cast<Value>(offset); value && !canClone(function, value, loop))
-            return false;
-      return true;
-    });
+    return llvm::all_of(step.keyAndValue(),
+                        [&](OpOperand *operand) { return canProduce(operand->get(), loop); });
+  });
+}
+
+/// Whether the producers can copy the queries of all ops of `group` with the tensor map of the first ones.
+bool Producing::canProduceQueries(const Group &group) {
+  if (group.first.getTileQueries() > kMostRowsOfBox)
+    return false;
+  std::optional<Box> first = Box::find(function, group.first.query->get());
+  return llvm::all_of(group.ops, [&](Operation *op) {
+    Value query = findSteps(op).front().query->get();
+    if (!canProduce(query, scf::ForOp()))
+      return false;
+    Box box = *Box::find(function, query);
+    return box.tensor == first->tensor && box.rowDim == first->rowDim;
   });
 }
 
@@ -257,6 +318,14 @@ static bool haveSameTensors(func::FuncOp function, const StepTiles &a, const Ste
   return tensors(a) == tensors(b);
 }
 
+bool Producing::repeats() {
+  return threads > kWarpgroupWarps * kWarp && llvm::none_of(chains, [](Chain &chain) {
+           return llvm::any_of(chain.steps, [](const StepTiles &step) {
+             return cast<OnlineStepOp>(step.op).getMaskAttr() != nullptr;
+           });
+         });
+}
+
 void Producing::makeGroups() {
   for (Chain &chain : chains)
     for (Operation *op : chain.ops) {
@@ -265,12 +334,14 @@ void Producing::makeGroups() {
         return haveSameTiles(group.first, step) && haveSameTensors(function, group.first, step);
       });
       if (found == groups.end())
-        found = &groups.emplace_back(Group{{}, step, 0, PlanAttr::kLeastStages, {}, {}, {}, {}});
+        found = &groups.emplace_back(Group{{}, step, 0, PlanAttr::kLeastStages, {}, {}, {}});
+      bool readsNewQueries = found->ops.empty() ||
+                             findSteps(found->ops.back()).front().query->get() != step.query->get();
       found->ops.push_back(op);
       found->keys = std::max(found->keys, chain.getTileKeys());
       if (auto stages = step.op->getAttrOfType<IntegerAttr>(AttnDialect::kStagesAttr))
         found->stages = std::max(found->stages, stages.getInt());
-      order.push_back({op, unsigned(found - groups.begin())});
+      order.push_back({op, unsigned(found - groups.begin()), readsNewQueries});
     }
 }
 
@@ -280,34 +351,45 @@ scf::IfOp Producing::findCopyTest(scf::ForOp loop) {
   return test && canClone(function, test.getCondition(), loop) ? test : scf::IfOp();
 }
 
-/// Emits the copies of the tiles for one iteration of `op`. `mapping` has the replacement for the loop variable. It is
-/// a copy, because later ops must not use values that are computed in the branch of the producer.
+/// Emits the copy of `tile`. `mapping` has the replacements for the variables of loops.
+void Producing::copyTile(ThreadBuilder &b, Value tile, CopiedTile &copied, IRMapping &mapping) {
+  Box box = *Box::find(function, tile);
+  SmallVector<Value> coordinates;
+  for (ArrayRef<OpFoldResult> offsets : box.offsets) {
+    coordinates.push_back(b.constant(0));
+    for (OpFoldResult offset : offsets)
+      coordinates.back() =
+          b.add(coordinates.back(), isa<Attribute>(offset)
+                                        ? b.toValue(offset)
+                                        : cloneSlice(b, cast<Value>(offset), function, mapping));
+  }
+  copied.pipeline->produce(b, copied.turn, copied.map, coordinates);
+}
+
+/// Emits the copies of the tiles for one iteration of `op`. `mapping` is a copy, because later ops must not use values
+/// that are computed in the branch of the producer.
 void Producing::copyTiles(ThreadBuilder &b, Operation *op, Group &group, IRMapping mapping) {
   ThreadBuilder::InsertionGuard guard(b);
   if (tests)
     b.setInsertionPointToStart(scf::IfOp::create(b, isProducer).thenBlock());
-  for (auto [i, operand] : llvm::enumerate(findSteps(op).front().keyAndValue())) {
-    Box box = *Box::find(function, operand->get());
-    SmallVector<Value> coordinates;
-    for (ArrayRef<OpFoldResult> offsets : box.offsets) {
-      coordinates.push_back(b.constant(0));
-      for (OpFoldResult offset : offsets)
-        coordinates.back() =
-            b.add(coordinates.back(), isa<Attribute>(offset)
-                                          ? b.toValue(offset)
-                                          : cloneSlice(b, cast<Value>(offset), function, mapping));
-    }
-    group.pipelines[i].produce(b, group.turns[i], group.maps[i], coordinates);
-  }
+  for (auto [copied, operand] : llvm::zip_equal(group.tiles, findSteps(op).front().keyAndValue()))
+    copyTile(b, operand->get(), copied, mapping);
 }
 
 /// Emits the code of the thread that copies tiles, or of its warp if the warp tests the mask, for all ops in order.
-void Producing::produce(ThreadBuilder &b) {
-  IRMapping mapping;
-  for (auto [op, number] : order) {
-    auto loop = dyn_cast<scf::ForOp>(op);
+void Producing::produce(ThreadBuilder &b, IRMapping mapping) {
+  for (const Reader &reader : order) {
+    Group &group = groups[reader.group];
+    if (reader.readsNewQueries && group.queries.pipeline) {
+      ThreadBuilder::InsertionGuard guard(b);
+      IRMapping inBranch = mapping;
+      if (tests)
+        b.setInsertionPointToStart(scf::IfOp::create(b, isProducer).thenBlock());
+      copyTile(b, findSteps(reader.op).front().query->get(), group.queries, inBranch);
+    }
+    auto loop = dyn_cast<scf::ForOp>(reader.op);
     if (!loop) {
-      copyTiles(b, op, groups[number], mapping);
+      copyTiles(b, reader.op, group, mapping);
       continue;
     }
     Value lower = cloneSlice(b, loop.getLowerBound(), function, mapping),
@@ -321,7 +403,7 @@ void Producing::produce(ThreadBuilder &b) {
       Value isKept = cloneSlice(in, test.getCondition(), function, inLoop);
       in.setInsertionPointToStart(scf::IfOp::create(in, isKept).thenBlock());
     }
-    copyTiles(in, op, groups[number], inLoop);
+    copyTiles(in, loop, group, inLoop);
   }
 }
 
@@ -342,16 +424,16 @@ static OnlineStepOp findPlainStep(scf::ForOp loop, int64_t keys) {
   return plain;
 }
 
-static Value viewOf(ThreadBuilder &b, const TilePipeline &pipeline, Value turn, Value operand) {
-  return pipeline.view(b, turn, memref::getMixedSize(b, b.getLoc(), operand, 0));
+static Value viewOf(ThreadBuilder &b, const CopiedTile &tile, Value operand) {
+  return tile.pipeline->view(b, tile.turn, memref::getMixedSize(b, b.getLoc(), operand, 0));
 }
 
 /// Releases the keys of `step` as soon as it has computed its scores.
-static void releaseKeys(OnlineStepOp step, const TilePipeline &keys, Value turn) {
+static void releaseKeys(OnlineStepOp step, const CopiedTile &keys) {
   ThreadBuilder b(step.getLoc(), step);
   auto after = AfterScoresOp::create(b);
   ThreadBuilder in(step.getLoc(), OpBuilder::atBlockBegin(&after.getBody().emplaceBlock()));
-  keys.release(in, turn);
+  keys.pipeline->release(in, keys.turn);
 }
 
 /// Returns true if `block` runs exactly one step, whichever branches it takes.
@@ -372,37 +454,35 @@ static bool runsOneStep(Block &block) {
 
 /// Waits at `first` for the tiles of the steps in `op`, and releases them, the values at `last`.
 void Producing::consumeOp(Operation *op, Group &group, ThreadBuilder &first, ThreadBuilder &last) {
-  for (auto [pipeline, turn] : llvm::zip_equal(group.pipelines, group.turns))
-    pipeline.wait(first, turn);
+  for (CopiedTile &tile : group.tiles)
+    tile.pipeline->wait(first, tile.turn);
   for (const StepTiles &step : findSteps(op)) {
     ThreadBuilder b(step.op->getLoc(), step.op);
-    for (auto [pipeline, turn, operand] :
-         llvm::zip_equal(group.pipelines, group.turns, step.keyAndValue()))
-      operand->assign(viewOf(b, pipeline, turn, operand->get()));
+    for (auto [tile, operand] : llvm::zip_equal(group.tiles, step.keyAndValue()))
+      operand->assign(viewOf(b, tile, operand->get()));
     step.query->assign(group.stagedQuery);
   }
   // A step releases the keys, unless it is in a branch that may not run.
   if (isa<OnlineStepOp>(op) || runsOneStep(*first.getInsertionBlock()))
     for (const StepTiles &step : findSteps(op))
-      releaseKeys(cast<OnlineStepOp>(step.op), group.pipelines[0], group.turns[0]);
+      releaseKeys(cast<OnlineStepOp>(step.op), group.tiles[0]);
   else
-    group.pipelines[0].release(last, group.turns[0]);
-  group.pipelines[1].release(last, group.turns[1]);
+    group.tiles[0].pipeline->release(last, group.tiles[0].turn);
+  group.tiles[1].pipeline->release(last, group.tiles[1].turn);
 }
 
 /// Rewrites `loop` so that the step of each iteration multiplies the probabilities and values of the previous
 /// iteration.
 void Producing::overlap(scf::ForOp loop, Group &group) {
-  TilePipeline &keys = group.pipelines[0], &values = group.pipelines[1];
-  Value turnOfKeys = group.turns[0], turnOfValues = group.turns[1];
+  CopiedTile &keys = group.tiles[0], &values = group.tiles[1];
   Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
   // Clones the body for the tile at `first`.
   auto createStep = [&](ThreadBuilder &b, Value first, Overlap overlap) {
     bool computesScores = overlap != Overlap::End, addsValues = overlap != Overlap::Begin;
     if (computesScores)
-      keys.wait(b, turnOfKeys);
+      keys.pipeline->wait(b, keys.turn);
     if (addsValues)
-      values.wait(b, turnOfValues);
+      values.pipeline->wait(b, values.turn);
     IRMapping mapping;
     mapping.map(loop.getInductionVar(), first);
     OnlineStepOp step;
@@ -413,15 +493,14 @@ void Producing::overlap(scf::ForOp loop, Group &group) {
     }
     step->setAttr(AttnDialect::kOverlapAttr, OverlapAttr::get(b.getContext(), overlap));
     ThreadBuilder at(step.getLoc(), step);
-    Value key = viewOf(at, keys, turnOfKeys, step.getKey()),
-          value = viewOf(at, values, turnOfValues, step.getValue());
+    Value key = viewOf(at, keys, step.getKey()), value = viewOf(at, values, step.getValue());
     step.getKeyMutable().assign(key);
     step.getValueMutable().assign(value);
     step.getQueryMutable().assign(group.stagedQuery);
     if (computesScores)
-      releaseKeys(step, keys, turnOfKeys);
+      releaseKeys(step, keys);
     if (addsValues)
-      values.release(b, turnOfValues);
+      values.pipeline->release(b, values.turn);
   };
   ThreadBuilder b(loop.getLoc(), loop);
   auto hasTiles = scf::IfOp::create(b, b.isLess(lower, upper));
@@ -434,105 +513,198 @@ void Producing::overlap(scf::ForOp loop, Group &group) {
   loop.erase();
 }
 
-void Producing::consume(Operation *op, Group &group) {
-  ThreadBuilder b(function.getLoc(), op);
+/// Waits for the queries of `op`, or copies them.
+void Producing::consumeQueries(ThreadBuilder &b, Operation *op, Group &group) {
   IRMapping mapping;
   Value query = cloneSlice(b, findSteps(op).front().query->get(), op, mapping);
-  if (query != group.lastQuery) {
-    if (group.lastQuery)
+  CopiedTile &queries = group.queries;
+  if (!queries.pipeline) {
+    if (count || group.stagedQuery)
       gpu::BarrierOp::create(b); // other warps may still read the previous queries
-    group.lastQuery = query;
-    group.stagedQuery = copyQueries(b, query, group.queries, threads);
+    group.stagedQuery = copyQueries(b, query, group.queriesOfConsumers, threads);
     NVVM::CpAsyncCommitGroupOp::create(b);
-    waitForCopies(b, /*toWarpgroups=*/true);
+    return waitForCopies(b, /*toWarpgroups=*/true);
   }
-  auto loop = dyn_cast<scf::ForOp>(op);
-  if (loop && findPlainStep(loop, group.keys)) {
-    if (group.overlaps) // all warpgroups must first finish their turns in the earlier loop
-      gpu::BarrierOp::create(b);
-    group.overlaps = true;
-    return overlap(loop, group);
-  }
-  if (!loop) {
-    ThreadBuilder last(op->getLoc(), op->getNextNode());
-    return consumeOp(op, group, b, last);
-  }
-  scf::IfOp test = findCopyTest(loop);
-  Block *body = test ? test.thenBlock() : loop.getBody();
-  b.setInsertionPointToStart(body);
-  ThreadBuilder last(op->getLoc(), body->getTerminator());
-  consumeOp(op, group, b, last);
+  if (group.stagedQuery)
+    queries.pipeline->release(b, queries.turn);
+  queries.pipeline->wait(b, queries.turn);
+  group.stagedQuery = viewOf(b, queries, query);
 }
 
-void Producing::run() {
+void Producing::consume(const Reader &reader) {
+  Operation *op = reader.op;
+  Group &group = groups[reader.group];
+  ThreadBuilder b(function.getLoc(), op), last(op->getLoc(), op->getNextNode());
+  if (reader.readsNewQueries)
+    consumeQueries(b, op, group);
+  bool isLast = op == group.ops.back();
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (loop && findPlainStep(loop, group.keys)) {
+    overlap(loop, group);
+  } else if (loop) {
+    scf::IfOp test = findCopyTest(loop);
+    Block *body = test ? test.thenBlock() : loop.getBody();
+    ThreadBuilder first(op->getLoc(), OpBuilder::atBlockBegin(body)),
+        end(op->getLoc(), body->getTerminator());
+    consumeOp(op, group, first, end);
+  } else {
+    consumeOp(op, group, b, last);
+  }
+  if (isLast && group.queries.pipeline)
+    group.queries.pipeline->release(last, group.queries.turn);
+}
+
+CopiedTile Producing::createTile(Value tile, int64_t rows, int64_t stages) {
+  CopiedTile copied{TilePipeline(top, tile, rows, stages), Value(), TilePipeline::createTurn(top)};
+  copied.map = createMap(*Box::find(function, tile), copied.pipeline->getTile());
+  return copied;
+}
+
+/// Whether consumers that begin a task may overwrite what others still read for the previous task: if an op that is not
+/// a part of an attention may use shared memory.
+static bool sharesTemporaries(func::FuncOp task) {
+  WalkResult walk = task.walk([](Operation *op) {
+    bool isOfAttention =
+        isa<memref::AllocaOp, OnlineInitOp, OnlineStepOp, OnlineFinishOp, CountTilesOp, TestMaskOp>(
+            op);
+    bool isControl = op->getNumRegions() > 0 || op->hasTrait<OpTrait::IsTerminator>();
+    return isPure(op) || isOfAttention || (isControl && !isa<linalg::LinalgOp>(op))
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return walk.wasInterrupted();
+}
+
+Repetition Producing::repeat(ThreadBuilder &b) {
+  if (!count)
+    return {function.getArgument(0), b.getInsertionBlock()};
+  // Numbers of 32 bits take one register. The runtime refuses more than 2^31 - 1 tasks.
+  Value blocks = b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  auto loop = scf::ForOp::create(b, b.toI32(function.getArgument(0)), b.toI32(count), blocks,
+                                 ValueRange(), /*bodyBuilder=*/nullptr, /*unsignedCmp=*/true);
+  b.setInsertionPointToStart(loop.getBody());
+  return {arith::IndexCastUIOp::create(b, b.getIndexType(), loop.getInductionVar()),
+          loop.getBody()};
+}
+
+/// The number of tiles of queries that fit into shared memory, beside the other tiles.
+int64_t Producing::countQueryStages() {
+  auto gpu = dyn_cast_if_present<GpuAttr>(getTarget(function));
+  int64_t bytes = kSharedBeside;
+  auto add = [&](Value tile, int64_t rows, int64_t stages) {
+    auto type = cast<MemRefType>(tile.getType());
+    SharedTile shared = {rows, type.getDimSize(1), type.getElementType(), /*isSwizzled=*/true};
+    bytes += stages * rows * shared.pitch() * type.getElementTypeBitWidth() / 8;
+  };
+  for (Group &group : groups) {
+    add(group.first.query->get(), group.first.getTileQueries(), kQueryStages);
+    for (OpOperand *operand : group.first.keyAndValue())
+      add(operand->get(), group.keys, group.stages);
+  }
+  return bytes <= gpu.getShared() ? kQueryStages : 1;
+}
+
+void Producing::run(Value tasks) {
+  count = tasks;
   Operation *first = &function.front().front(), *end = function.front().getTerminator();
+  bool sharesMemory = sharesTemporaries(function);
   // Before the branch, allocate the barriers and the memory that all threads use.
   makeGroups();
+  int64_t queryStages = count ? countQueryStages() : 1;
   for (Group &group : groups) {
     const StepTiles &step = group.first;
-    ThreadBuilder b(function.getLoc(), group.ops.front());
-    group.queries = StagedTile::create(top, b, step.query->get(), step.getTileQueries(),
-                                       /*stages=*/1, /*isSwizzled=*/true, threads);
-    for (OpOperand *operand : step.keyAndValue()) {
-      TilePipeline &pipeline =
-          group.pipelines.emplace_back(top, operand->get(), group.keys, group.stages);
-      group.turns.push_back(TilePipeline::createTurn(top));
-      group.maps.push_back(createMap(*Box::find(function, operand->get()), pipeline.getTile()));
+    int64_t queries = step.getTileQueries();
+    if (canProduceQueries(group)) {
+      group.queries = createTile(step.query->get(), queries, queryStages);
+    } else {
+      ThreadBuilder b(function.getLoc(), group.ops.front());
+      group.queriesOfConsumers =
+          StagedTile::create(top, b, step.query->get(), queries, /*stages=*/1,
+                             /*isSwizzled=*/true, threads);
     }
+    for (OpOperand *operand : step.keyAndValue())
+      group.tiles.push_back(createTile(operand->get(), group.keys, group.stages));
   }
   Value thread = top.thread(), producer = top.constant(threads);
   isProducer = arith::CmpIOp::create(top, arith::CmpIPredicate::eq, thread, producer);
   auto starts = scf::IfOp::create(top, isProducer);
   ThreadBuilder start(function.getLoc(), OpBuilder::atBlockBegin(starts.thenBlock()));
   for (Group &group : groups)
-    for (TilePipeline &pipeline : group.pipelines)
-      pipeline.initialize(start, threads / kWarp);
+    for (CopiedTile *tile : {&group.queries, &group.tiles[0], &group.tiles[1]})
+      if (tile->pipeline)
+        tile->pipeline->initialize(start, threads / kWarp);
   NVVM::FenceMbarrierInitOp::create(start);
   showToWarpgroups(start);
   NVVM::Barrier0Op::create(top); // waits for all threads; gpu.barrier waits for consumers only
 
   // The consumers run all other code.
   auto branch = scf::IfOp::create(top, top.isLess(thread, producer), /*withElseRegion=*/true);
-  Block &consumers = *branch.thenBlock();
-  consumers.getOperations().splice(consumers.begin(), function.front().getOperations(),
-                                   first->getIterator(), end->getIterator());
-  ThreadBuilder consumer(function.getLoc(), OpBuilder::atBlockBegin(&consumers)),
+  ThreadBuilder consumer(function.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock())),
       others(function.getLoc(), OpBuilder::atBlockBegin(branch.elseBlock()));
   int64_t warpgroups = threads / kWarp / kWarpgroupWarps;
-  if (warpgroups > 1) { // otherwise, every thread may have the largest number of registers
-    NVVM::SetMaxRegisterOp::create(others, kProducerRegisters,
+  if (warpgroups > 1) {
+    NVVM::SetMaxRegisterOp::create(others, countProducerRegisters(warpgroups),
                                    NVVM::SetMaxRegisterAction::decrease);
-    NVVM::SetMaxRegisterOp::create(
-        consumer, (kRegisters - kProducerRegisters) / warpgroups / kRegisterUnit * kRegisterUnit,
-        NVVM::SetMaxRegisterAction::increase);
+    NVVM::SetMaxRegisterOp::create(consumer, countConsumerRegisters(warpgroups),
+                                   NVVM::SetMaxRegisterAction::increase);
   }
-  tests = llvm::any_of(
-      order, [&](auto entry) { return bool(findCopyTest(dyn_cast<scf::ForOp>(entry.first))); });
+  Repetition repeated = repeat(consumer);
+  repeated.body->getOperations().splice(std::prev(repeated.body->end()),
+                                        function.front().getOperations(), first->getIterator(),
+                                        end->getIterator());
+  if (count)
+    replaceAllUsesInRegionWith(function.getArgument(0), repeated.task, *repeated.body->getParent());
+  if (count && sharesMemory) {
+    ThreadBuilder b(function.getLoc(), OpBuilder::atBlockBegin(repeated.body));
+    gpu::BarrierOp::create(b);
+  }
+  tests = llvm::any_of(order, [&](const Reader &reader) {
+    return bool(findCopyTest(dyn_cast<scf::ForOp>(reader.op)));
+  });
   auto works = scf::IfOp::create(
       others, tests ? others.isLess(thread, others.constant(threads + kWarp)) : isProducer);
   ThreadBuilder one(function.getLoc(), OpBuilder::atBlockBegin(works.thenBlock()));
-  produce(one);
-  for (auto [op, number] : order)
-    consume(op, groups[number]);
+  Repetition copies = repeat(one);
+  ThreadBuilder inTask(function.getLoc(), OpBuilder::atBlockTerminator(copies.body));
+  IRMapping mapping;
+  if (count)
+    mapping.map(repeated.task, copies.task);
+  produce(inTask, mapping);
+  for (const Reader &reader : order)
+    consume(reader);
+}
+
+/// Adds an argument to `task`, and returns it: the number of tasks of the loop that runs it.
+static Value addCount(func::FuncOp task, ArrayRef<ParallelForOp> loops) {
+  Type index = IndexType::get(task.getContext());
+  (void)task.insertArgument(task.getNumArguments(), index, {}, task.getLoc());
+  for (ParallelForOp loop : loops)
+    loop.getArgsMutable().append(loop.getCount());
+  return task.getArguments().back();
 }
 
 namespace {
 struct ProduceTiles : attn::impl::ProduceTilesBase<ProduceTiles> {
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    auto launch = function->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
-    if (function.isDeclaration() || !launch)
-      return;
-    SmallVector<Chain> chains = findChains(function.front());
-    Producing producing(function, chains);
-    for (Chain &chain : chains)
-      if (failed(chain.verify()))
-        return signalPassFailure();
-    if (!producing.applies())
-      return;
-    producing.run();
-    function->setAttr(AttnDialect::kLaunchAttr,
-                      LaunchAttr::get(&getContext(), launch.getThreads(), kWarpgroupWarps * kWarp));
+    llvm::StringMap<SmallVector<ParallelForOp>> loops;
+    getOperation().walk([&](ParallelForOp loop) { loops[loop.getTask()].push_back(loop); });
+    for (func::FuncOp task : getOperation().getOps<func::FuncOp>()) {
+      auto launch = task->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+      if (task.isDeclaration() || !launch)
+        continue;
+      SmallVector<Chain> chains = findChains(task.front());
+      Producing producing(task, chains);
+      for (Chain &chain : chains)
+        if (failed(chain.verify()))
+          return signalPassFailure();
+      if (!producing.applies())
+        continue;
+      bool repeats = producing.repeats();
+      producing.run(repeats ? addCount(task, loops[task.getName()]) : Value());
+      task->setAttr(AttnDialect::kLaunchAttr,
+                    LaunchAttr::get(&getContext(), launch.getThreads(), kWarpgroupWarps * kWarp,
+                                    /*blocks=*/repeats ? 1 : 0));
+    }
   }
 };
 } // namespace

@@ -23,8 +23,8 @@ inline constexpr int64_t kWarp = 32;
 
 /// The numbers of the barriers of a block of threads. All threads wait at barrier 0. The consumers, which are all
 /// threads except those that only copy, wait at barrier 1. Each warpgroup of consumers has a barrier for votes, with a
-/// number from 2 on, and a barrier for its turn to start products, with a number from 10 on.
-inline constexpr int64_t kConsumerBarrier = 1, kFirstWarpgroupBarrier = 2, kFirstTurnBarrier = 10;
+/// number from 2 on.
+inline constexpr int64_t kConsumerBarrier = 1, kFirstWarpgroupBarrier = 2;
 
 /// A builder with short forms for index arithmetic, for constants, and for the numbers of the thread, its lane and its
 /// warp. The functions f32(), i32(), toI32() and isLess() return an f32, an i32 or an i1; all others return an index.

@@ -44,13 +44,24 @@ Value TilePipeline::barrier(ThreadBuilder &b, Value barriers, Value stage) const
 }
 
 Value TilePipeline::createTurn(ThreadBuilder &top) {
-  Value turn = memref::AllocaOp::create(top, MemRefType::get({}, top.getIndexType()));
-  memref::StoreOp::create(top, top.constant(0), turn, ValueRange{});
+  // 32 bits, which take one register
+  Value turn = memref::AllocaOp::create(top, MemRefType::get({}, top.getI32Type()));
+  memref::StoreOp::create(top, top.i32(0), turn, ValueRange{});
   return turn;
 }
 
+static Value toIndex(ThreadBuilder &b, Value number) {
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), number);
+}
+
+static void addOne(ThreadBuilder &b, Value turn) {
+  Value number = memref::LoadOp::create(b, turn, ValueRange{});
+  memref::StoreOp::create(b, arith::AddIOp::create(b, number, b.i32(1)), turn, ValueRange{});
+}
+
 Value TilePipeline::stageOf(ThreadBuilder &b, Value turn) const {
-  return b.remainder(memref::LoadOp::create(b, turn, ValueRange{}), stages);
+  Value number = memref::LoadOp::create(b, turn, ValueRange{});
+  return toIndex(b, arith::RemUIOp::create(b, number, b.i32(stages)));
 }
 
 void TilePipeline::initialize(ThreadBuilder &b, int64_t warps) const {
@@ -62,8 +73,9 @@ void TilePipeline::initialize(ThreadBuilder &b, int64_t warps) const {
 
 void TilePipeline::waitFor(ThreadBuilder &b, Value barriers, Value turn, int64_t add) const {
   Value number = memref::LoadOp::create(b, turn, ValueRange{});
-  Value place = barrier(b, barriers, b.remainder(number, stages));
-  Value phase = b.toI32(b.remainder(b.add(b.divide(number, stages), add), 2));
+  Value place = barrier(b, barriers, stageOf(b, turn));
+  Value round = arith::DivUIOp::create(b, number, b.i32(stages));
+  Value phase = arith::AndIOp::create(b, arith::AddIOp::create(b, round, b.i32(add)), b.i32(1));
   // The instruction waits for a limited time, and returns whether the phase is over.
   auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard guard(b);
@@ -100,8 +112,7 @@ void TilePipeline::produce(ThreadBuilder &b, Value turn, Value map,
         /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
         /*group=*/NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
   }
-  Value next = b.add(memref::LoadOp::create(b, turn, ValueRange{}), 1);
-  memref::StoreOp::create(b, next, turn, ValueRange{});
+  addOne(b, turn);
 }
 
 void TilePipeline::wait(ThreadBuilder &b, Value turn) const { waitFor(b, full, turn, /*add=*/0); }
@@ -111,12 +122,10 @@ Value TilePipeline::view(ThreadBuilder &b, Value turn, OpFoldResult rows) const 
 }
 
 void TilePipeline::release(ThreadBuilder &b, Value turn) const {
-  Value number = memref::LoadOp::create(b, turn, ValueRange{});
+  Value stage = stageOf(b, turn);
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.lane(), b.constant(0));
   auto first = scf::IfOp::create(b, isFirst);
   ThreadBuilder in(b.getLoc(), OpBuilder::atBlockBegin(first.thenBlock()));
-  NVVM::MBarrierArriveOp::create(in, in.getI64Type(),
-                                 barrier(in, empty, in.remainder(number, stages)),
-                                 /*count=*/Value());
-  memref::StoreOp::create(b, b.add(number, 1), turn, ValueRange{});
+  NVVM::MBarrierArriveOp::create(in, in.getI64Type(), barrier(in, empty, stage), /*count=*/Value());
+  addOne(b, turn);
 }

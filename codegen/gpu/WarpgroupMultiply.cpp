@@ -31,6 +31,27 @@ static constexpr int64_t kRowBytes = 128, kGroupBytes = 8 * kRowBytes, kUnit = 1
 /// The address of a factor is given in units, modulo this number.
 static constexpr int64_t kMostUnits = 1 << 14;
 
+/// A multiprocessor has 65536 registers, which is 512 times the number of threads of a warpgroup. setmaxnreg takes
+/// multiples of 8. A producer needs about 32 registers, and a thread has at most 255.
+static constexpr int64_t kRegisters = 512, kRegisterUnit = 8, kLeastRegisters = 32,
+                         kMostRegisters = 255;
+
+/// The sum of the registers of one thread of each warpgroup of a block with `warpgroups` consumers.
+static int64_t countRegisters(int64_t warpgroups) {
+  return llvm::alignDown(kRegisters / (warpgroups + 1), kRegisterUnit) * (warpgroups + 1);
+}
+
+int64_t attn::countConsumerRegisters(int64_t warpgroups) {
+  if (warpgroups == 1)
+    return kMostRegisters;
+  return llvm::alignDown((countRegisters(warpgroups) - kLeastRegisters) / warpgroups,
+                         kRegisterUnit);
+}
+
+int64_t attn::countProducerRegisters(int64_t warpgroups) {
+  return countRegisters(warpgroups) - warpgroups * countConsumerRegisters(warpgroups);
+}
+
 bool attn::multipliesByWarpgroups(GpuAttr gpu, Type element, int64_t warps, int64_t rows,
                                   int64_t columns) {
   return gpu && gpu.can(GpuCapabilities::Warpgroups) && element.getIntOrFloatBitWidth() == 16 &&

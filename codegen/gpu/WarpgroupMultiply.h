@@ -25,6 +25,17 @@ inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupRows = 64, kWarpgroupCol
 bool multipliesByWarpgroups(GpuAttr gpu, mlir::Type element, int64_t warps, int64_t rows,
                             int64_t columns);
 
+/// The registers of a thread of the producers, which copy tiles for `warpgroups` other warpgroups (ProduceTiles.cpp),
+/// and of a thread of these others.
+///
+/// All threads of a block start with the same number of registers, and setmaxnreg only moves registers between its
+/// warpgroups: if they ask for more than the block started with, the kernel waits forever. Three warpgroups start with
+/// 168 registers for each thread, which become 40 for a producer and 232 for a thread of the other two; four start with
+/// 128, which become 32 and 160. Two warpgroups keep the registers with which they start. The assembler starts a kernel
+/// that uses setmaxnreg with as many registers as its threads can have.
+int64_t countProducerRegisters(int64_t warpgroups);
+int64_t countConsumerRegisters(int64_t warpgroups);
+
 /// The number of warps of a task that computes a product, and the number of rows in which these warps are arranged.
 inline constexpr int64_t kWarpsOfProduct = 4;
 inline int64_t rowsOfWarps(bool isByWarpgroups) {

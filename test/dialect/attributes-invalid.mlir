@@ -243,6 +243,11 @@ module attributes {attn.compute = f16} {}
 
 // -----
 
+// expected-error @+1 {{expected 0 to 32 blocks of a multiprocessor, got blocks = 33}}
+#l = #attn.launch<threads = 64, blocks = 33>
+
+// -----
+
 // expected-error @+1 {{expected at most 1024 threads in warps of 32, got producers = 48 beside 64}}
 #l = #attn.launch<threads = 64, producers = 48>
 

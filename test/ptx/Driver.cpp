@@ -238,7 +238,10 @@ API(cuDeviceGetAttribute, int *value, int attribute, int) {
   BEGIN()
   const char *text = getenv("ATTN_FAKE_CAPABILITY");
   int capability = text ? atoi(text) : 80;
-  const std::map<int, int> values = {{16, 1}, {75, capability / 10}, {76, capability % 10}};
+  const char *multiprocessors = getenv("ATTN_FAKE_MULTIPROCESSORS");
+  const std::map<int, int> values = {{16, multiprocessors ? atoi(multiprocessors) : 1},
+                                     {75, capability / 10},
+                                     {76, capability % 10}};
   auto found = values.find(attribute);
   if (found == values.end())
     return InvalidValue;

@@ -252,8 +252,11 @@ class Instructions:
         count = int(self.operands[0])
         if count % 8 or not 24 <= count <= 256:
             raise Fault(f"{count} registers")
+        gives = self.parts[1] == "dec"
 
         def execute(warp, mask):
+            if (count > warp.register_count) == gives and count != warp.register_count:
+                raise Fault(f"a change from {warp.register_count} to {count} registers")
             warp.register_count = count
         return execute
 

@@ -43,7 +43,7 @@ def launch(number, name, count, threads, shared_bytes, argument_bytes, *spans):
     launches[number, name] += 1
     for block in range(int(count)):
         machine.Block(modules[number], kernel, block, int(threads), int(shared_bytes), arguments,
-                      device, late, late_products).run()
+                      device, late, late_products, int(count)).run()
 
 
 for line in sys.stdin.buffer:

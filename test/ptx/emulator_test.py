@@ -107,6 +107,23 @@ class Control(unittest.TestCase):
             run("mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 5;\n@%p1 bra $end;\nbar.sync 0;\n$end:")
 
 
+class Registers(unittest.TestCase):
+    """Three warpgroups start with 168 registers for each thread."""
+
+    def move(self, producer, consumer):
+        run("mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 256;\n@%p1 bra $L1;\n"
+            f"setmaxnreg.dec.sync.aligned.u32 {producer};\nbra.uni $L2;\n$L1:\n"
+            f"setmaxnreg.inc.sync.aligned.u32 {consumer};\n$L2:", threads=384)
+
+    def test_registers_of_other_warpgroups(self):
+        self.move(40, 232)
+        self.move(24, 240)
+
+    def test_more_registers_than_at_the_start(self):
+        with self.assertRaisesRegex(machine.Fault, "wait forever for registers: they ask for 65536, and the block has 64512"):
+            self.move(32, 240)
+
+
 class MemoryAccess(unittest.TestCase):
     LOAD = "mov.u32 %r1, %tid.x;\nld.param.b64 %rd1, [p0];\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
 

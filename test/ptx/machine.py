@@ -96,8 +96,9 @@ class Block:
     """A block of threads."""
 
     def __init__(self, program, kernel, number, threads, shared_bytes, arguments, memory, late=False,
-                 late_products=None):
+                 late_products=None, blocks=1):
         self.program, self.kernel, self.number, self.threads, self.late = program, kernel, number, threads, late
+        self.blocks = blocks  # of the grid
         self.late_products = late if late_products is None else late_products
         parameters = np.zeros(-(-max(kernel.parameter_bytes, 8) // 8) * 8, np.uint8)
         parameters[:len(arguments)] = np.frombuffer(arguments, np.uint8)
@@ -114,10 +115,18 @@ class Block:
             self.run_warps()
         if self.copies:
             raise Fault("the block ends before its copies")
+        # A warp that asks for registers waits until other warps have given so many back.
+        registers, most = sum(32 * warp.register_count for warp in self.warps), self.threads * self.launch_registers()
+        if registers > most:
+            raise Fault(f"some threads wait forever for registers: they ask for {registers}, and the block has {most}")
+
+    def launch_registers(self):
+        """The registers of a thread if the compiler gives it as many as a multiprocessor has."""
+        return min(65536 // self.threads // 8 * 8, 256)
 
     def run_warps(self):
-        warps = [Warp(self, i) for i in range(self.threads // 32)]
-        running = [(warp, warp.run()) for warp in warps]
+        self.warps = [Warp(self, i) for i in range(self.threads // 32)]
+        running = [(warp, warp.run()) for warp in self.warps]
         while running:
             moved, still = False, []
             for warp, steps in running:
@@ -160,10 +169,11 @@ class Warp:
         self.registers = {}
         thread = number * 32 + LANES
         self.special = {"%tid.x": thread, "%ntid.x": np.full(32, block.threads), "%laneid": LANES,
-                        "%ctaid.x": np.full(32, block.number)}
+                        "%ctaid.x": np.full(32, block.number), "%nctaid.x": np.full(32, block.blocks)}
         for name in ("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z"):
             self.special[name] = np.zeros(32)
         self.special = {name: value.astype(np.uint32) for name, value in self.special.items()}
+        self.register_count = block.launch_registers()
         self.copies, self.groups = [], []  # asynchronous copies since the last commit, and the groups of earlier copies
         self.waits_for = None  # a barrier, its count, and the register that gets its result
         self.products = asynchronous.Products()
@@ -275,7 +285,7 @@ class Decoder(asynchronous.Instructions):
     def read(self, operand, type_name):
         """Returns a function from a warp to the value of an operand."""
         dtype = TYPES[type_name]
-        if operand.startswith("%") and not re.match(r"%(tid|ntid|ctaid|laneid)", operand):
+        if operand.startswith("%") and not re.match(r"%(tid|ntid|ctaid|nctaid|laneid)", operand):
             def read_register(warp):
                 value = warp.registers[operand]
                 if value.dtype.itemsize == np.dtype(dtype).itemsize:

@@ -58,15 +58,16 @@ struct BoxContext {
   int64_t offset, sizes[2], strides[2];
 };
 
+int64_t tasksOfBox = 1;
 void runBox(const attn_kernel_call *call) {
   int64_t size = call->dims[0];
   BoxContext context = {size, nullptr, call->inputs[0], 0, {size, 64}, {64, 1}};
-  call->launch(call->device, 0, 1, &context);
+  call->launch(call->device, 0, tasksOfBox, &context);
 }
 void needNoWorkspace(const int64_t *, int64_t bytes[2]) { bytes[0] = bytes[1] = 0; }
 
 const attn_tensor_map_info box = {offsetof(BoxContext, allocated), 2, 0, 16, 2};
-const attn_kernel_info boxKernel = {"box_0", 128, 2048, sizeof(BoxContext), 1, 0, &box};
+const attn_kernel_info boxKernel = {"box_0", 128, 2048, sizeof(BoxContext), 1, /*blocks=*/1, &box};
 const attn_dim_info rows[] = {{0, 0, 0}, {64, -1, 0}}, three = {3, -1, 0};
 const attn_tensor_info boxes = {"boxes", rows, 2, kDLFloat, 16, 0, 0, {}},
                        inputsOfBox[] = {boxes, {"lengths", &three, 1, kDLInt, 32, 1, 0, {0, 0, 0}}};
@@ -197,10 +198,10 @@ TEST_F(GpuTest, LoadsOnceAndLaunchesOnTheStream) {
   attn_call_options options = {};
   options.stream = reinterpret_cast<void *>(7);
   ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK) << attn_last_error();
-  EXPECT_EQ(calls(),
-            (Names{"cuCtxGetCurrent", "cuModuleLoadData", "cuModuleGetFunction",
-                   "cuFuncSetAttribute", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2",
-                   "cuStreamSynchronize", "cuMemAllocAsync", "cuLaunchKernel", "cuMemFreeAsync"}));
+  EXPECT_EQ(calls(), (Names{"cuCtxGetCurrent", "cuDeviceGetAttribute", "cuModuleLoadData",
+                            "cuModuleGetFunction", "cuFuncSetAttribute", "cuMemAlloc_v2",
+                            "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize", "cuMemAllocAsync",
+                            "cuLaunchKernel", "cuMemFreeAsync"}));
   ASSERT_EQ(call(function.get(), weights.get(), options), ATTN_OK);
   EXPECT_EQ(calls(/*withDetails=*/true),
             (Names{"cuCtxGetCurrent", "cuMemAllocAsync 128 stream 7",
@@ -385,6 +386,24 @@ struct BoxCall {
     return attn_call(function, nullptr, inputs, 2, nullptr, 0, &options);
   }
 };
+
+TEST_F(GpuTest, BlocksThatRunSeveralTasks) {
+  setenv("ATTN_FAKE_CAPABILITY", "90", 1);
+  setenv("ATTN_FAKE_MULTIPROCESSORS", "3", 1);
+  Function function;
+  ASSERT_EQ(create(function, nullptr, {kDLCUDA, 0}, "box"), ATTN_OK) << attn_last_error();
+  BoxCall box;
+  for (auto [tasks, blocks] : {std::pair(2, 2), std::pair(3, 3), std::pair(7, 3)}) {
+    tasksOfBox = tasks;
+    calls();
+    ASSERT_EQ(box.run(function.get()), ATTN_OK) << attn_last_error();
+    EXPECT_EQ(calls(/*withDetails=*/true).back(), "cuLaunchKernel box_0 grid " +
+                                                      std::to_string(blocks) +
+                                                      " block 128 shared 2048 stream 0");
+  }
+  tasksOfBox = 1;
+  unsetenv("ATTN_FAKE_MULTIPROCESSORS");
+}
 
 TEST_F(GpuTest, TensorMaps) {
   setenv("ATTN_FAKE_CAPABILITY", "90", 1);
