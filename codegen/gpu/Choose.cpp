@@ -55,7 +55,8 @@ static constexpr double kCyclesOfLaunch = 4000;
 /// The cycles of a step of warpgroups, fitted to measurements, are kCyclesOfStep and the larger of two numbers. The
 /// first is kOfProducts times the cycles of the products at the full rate, and kOfExponentials times those of the
 /// exponentials. The second is the time of one warpgroup, which computes its rows while the others compute theirs:
-/// kOfRows times the cycles of its products and its softmax, and kCyclesOfWarpgroup for each other warpgroup. A task takes kCyclesOfTask before and after its steps.
+/// kOfRows times the cycles of its products and its softmax, and kCyclesOfWarpgroup for each other warpgroup. A task
+/// takes kCyclesOfTask before and after its steps.
 static constexpr double kOfProducts = 1.4, kOfExponentials = 0.5, kOfRows = 1.25,
                         kCyclesOfWarpgroup = 415, kCyclesOfStep = 95, kCyclesOfTask = 5300;
 

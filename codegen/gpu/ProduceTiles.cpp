@@ -73,7 +73,8 @@
 //
 // The pass rewrites a task if wgmma computes all its attentions, if none of them returns its probabilities, and if TMA
 // can copy the keys and values: these must be in arguments that the task does not write, at offsets that the producer
-// can compute. If this is not so for queries, the consumers copy them. StageTiles rewrites all other tasks. Copies fill rows and columns outside of a tensor with zeros.
+// can compute. If this is not so for queries, the consumers copy them. StageTiles rewrites all other tasks. Copies
+// fill rows and columns outside of a tensor with zeros.
 // Test: test/codegen/gpu/produce-tiles.mlir
 //
 //===----------------------------------------------------------------------===//
