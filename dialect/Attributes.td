@@ -167,10 +167,11 @@ def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
   let description = [{
     The attribute is on a task function of a module for GPUs. A block of `threads` threads, in warps of 32, runs one
     task and has `shared` bytes of shared memory. `producers` additional threads, numbered after these, only copy to
-    shared memory. If `blocks` is not 0, a block runs several tasks, one after the other: the
-    first argument of the task is then the number of the block, the last one the number of tasks, and the runtime
-    launches at most `blocks` blocks for each multiprocessor. In the stage `emit`, `kernel` is the number of the task among the kernels of the module, `arguments`
-    is the size of its arguments in bytes, and `maps` are the tensor maps that follow the arguments.
+    shared memory. If `blocks` is not 0, a block runs several tasks, one after the other: the first argument of the
+    task is then the number of the block, the last one the number of tasks, and the runtime launches at most `blocks`
+    blocks for each multiprocessor. In the stage `emit`, `kernel` is the number of the task among the kernels of the
+    module, `arguments` is the size of its arguments in bytes, and `maps` are the tensor maps that follow the
+    arguments.
 
     ```mlir
     #attn.launch<threads = 256, producers = 128, shared = 81920>

@@ -24,7 +24,7 @@ LEVELS = {80: "sm_80", 90: "sm_90a"}  # by compute capability
 CPU_LEVELS = "x86-64-amx,x86-64-v4-bf16,x86-64-v4,x86-64-v3"
 WORKERS = (1, 2, 4, 8, 16)
 LENGTHS = (512, 2048, 8192, 16384)
-WINDOW_LENGTHS = (2048, 16384)  # few, because PyTorch compiles its kernel for each
+WINDOW_LENGTHS = (2048, 16384)  # PyTorch takes several seconds to compile its kernel for a length
 
 PRODUCT = """
 #x = affine_map<(m, n, k) -> (m, k)>

@@ -227,10 +227,6 @@ struct Needs {
                              std::min({rates.blocks, rates.threads / threads, rates.shared / shared,
                                        int64_t(gpu.getRegisters()) / (ofThread * threads)}));
   }
-
-private:
-  /// The bytes for barriers and the alignment of tiles.
-  static constexpr int64_t kBarrierBytes = 1024;
 };
 } // namespace
 

@@ -100,9 +100,8 @@ namespace attn {
 
 using namespace attn;
 
-/// The largest number of rows of the box that TMA copies, and the bytes of shared memory for barriers and the alignment
-/// of tiles.
-static constexpr int64_t kMostRowsOfBox = 256, kSharedBeside = 1024;
+/// The largest number of rows of the box that TMA copies.
+static constexpr int64_t kMostRowsOfBox = 256;
 
 namespace {
 /// A tile that consists of consecutive rows of an argument of the task, with all columns.
@@ -591,7 +590,7 @@ Repetition Producing::repeat(ThreadBuilder &b) {
 /// The number of tiles of queries that fit into shared memory, beside the other tiles.
 int64_t Producing::countQueryStages() {
   auto gpu = dyn_cast_if_present<GpuAttr>(getTarget(function));
-  int64_t bytes = kSharedBeside;
+  int64_t bytes = kBarrierBytes;
   auto add = [&](Value tile, int64_t rows, int64_t stages) {
     auto type = cast<MemRefType>(tile.getType());
     SharedTile shared = {rows, type.getDimSize(1), type.getElementType(), /*isSwizzled=*/true};

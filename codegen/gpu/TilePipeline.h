@@ -21,6 +21,9 @@ namespace attn {
 /// The number of tiles of queries in shared memory if a block runs several tasks: one is copied while another is read.
 inline constexpr int64_t kQueryStages = 2;
 
+/// The bytes of shared memory for barriers and the alignment of tiles.
+inline constexpr int64_t kBarrierBytes = 1024;
+
 class TilePipeline {
 public:
   /// Allocates, at `top`, a circular buffer of `stages` tiles like `operand` with `rows` rows.

@@ -29,10 +29,10 @@ bool multipliesByWarpgroups(GpuAttr gpu, mlir::Type element, int64_t warps, int6
 /// and of a thread of these others.
 ///
 /// All threads of a block start with the same number of registers, and setmaxnreg only moves registers between its
-/// warpgroups: if they ask for more than the block started with, the kernel waits forever. Three warpgroups start with
-/// 168 registers for each thread, which become 40 for a producer and 232 for a thread of the other two; four start with
-/// 128, which become 32 and 160. Two warpgroups keep the registers with which they start. The assembler starts a kernel
-/// that uses setmaxnreg with as many registers as its threads can have.
+/// warpgroups. If the warpgroups ask for more than that, the kernel never ends (deadlock). The threads of a block of three
+/// warpgroups start with 168 registers, the most that the multiprocessor has for each; a producer then keeps 40, and a
+/// thread of the other two warpgroups gets 232. With four warpgroups, 128 become 32 and 160. Two warpgroups keep the
+/// registers with which they start.
 int64_t countProducerRegisters(int64_t warpgroups);
 int64_t countConsumerRegisters(int64_t warpgroups);
 

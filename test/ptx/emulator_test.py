@@ -120,7 +120,7 @@ class Registers(unittest.TestCase):
         self.move(24, 240)
 
     def test_more_registers_than_at_the_start(self):
-        with self.assertRaisesRegex(machine.Fault, "wait forever for registers: they ask for 65536, and the block has 64512"):
+        with self.assertRaisesRegex(machine.Fault, "deadlock of setmaxnreg: the threads ask for 65536 registers, and the block has 64512"):
             self.move(32, 240)
 
 

@@ -118,7 +118,7 @@ class Block:
         # A warp that asks for registers waits until other warps have given so many back.
         registers, most = sum(32 * warp.register_count for warp in self.warps), self.threads * self.launch_registers()
         if registers > most:
-            raise Fault(f"some threads wait forever for registers: they ask for {registers}, and the block has {most}")
+            raise Fault(f"deadlock of setmaxnreg: the threads ask for {registers} registers, and the block has {most}")
 
     def launch_registers(self):
         """The registers of a thread if the compiler gives it as many as a multiprocessor has."""
