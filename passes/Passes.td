@@ -524,6 +524,15 @@ def OutlineTasks : Pass<"attn-outline-tasks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
+def OutlineRepeated : Pass<"attn-outline-repeated", "::mlir::ModuleOp"> {
+  let summary = "outline ops that a kernel repeats to a function, which it calls";
+  let description = [{
+    Small layers of a model, which are no tasks, are compiled once. IR before and after:
+    passes/bufferize/OutlineRepeated.cpp.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def ShareTasks : Pass<"attn-share-tasks", "::mlir::ModuleOp"> {
   let summary = "merge equal functions that attn.parallel_for calls into one";
   let description = [{

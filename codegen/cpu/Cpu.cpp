@@ -57,6 +57,7 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     level.addPass(createCanonicalizerPass());
     level.addPass(createCSEPass());
     level.addPass(createShareTasks());
+    level.addPass(createOutlineRepeated());
   }
   if (stage == "vectorize") {
     OpPassManager &functions = level.nest<func::FuncOp>();
@@ -97,11 +98,13 @@ static void setTarget(func::FuncOp function, const CpuTarget &target) {
   };
   // LLVM must not replace loops with calls of the C library, because kernels are not linked with it. Vectors keep the
   // width that they have in the IR.
-  function->setAttr(
-      "passthrough",
-      builder.getArrayAttr({builder.getStringAttr("no-builtins"), builder.getStringAttr("nounwind"),
-                            pair("uwtable", "2"), pair("prefer-vector-width", Twine(target.vector)),
-                            pair("min-legal-vector-width", Twine(target.vector))}));
+  SmallVector<Attribute> attributes = {
+      builder.getStringAttr("no-builtins"), builder.getStringAttr("nounwind"),
+      pair("uwtable", "2"), pair("prefer-vector-width", Twine(target.vector)),
+      pair("min-legal-vector-width", Twine(target.vector))};
+  if (function.getNoInline()) // MLIR's conversion drops it
+    attributes.push_back(builder.getStringAttr("noinline"));
+  function->setAttr("passthrough", builder.getArrayAttr(attributes));
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/bufferize/EqualFunctions.h"
 
 using namespace mlir;
 
@@ -26,12 +27,6 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
-
-static bool areEqual(func::FuncOp left, func::FuncOp right) {
-  return left.getFunctionType() == right.getFunctionType() && left.getArgAttrsAttr() == right.getArgAttrsAttr() &&
-         OperationEquivalence::isRegionEquivalentTo(&left.getBody(), &right.getBody(),
-                                                    OperationEquivalence::IgnoreLocations);
-}
 
 namespace {
 struct ShareTasks : attn::impl::ShareTasksBase<ShareTasks> {

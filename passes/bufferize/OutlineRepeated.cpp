@@ -1,0 +1,149 @@
+//===- OutlineRepeated.cpp - ops that a kernel repeats as a function -------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//   func.func @forward(...) attributes {attn.kernel = "entry"} {
+//     linalg.broadcast ins(%bias0) outs(%y)
+//     linalg.contract ins(%x, %w0) outs(%y)
+//     linalg.broadcast ins(%bias1) outs(%z)
+//     linalg.contract ins(%y, %w1) outs(%z)
+//     ...                                       two more layers of the same shape
+// becomes
+//   func.func @forward(...) attributes {attn.kernel = "entry"} {
+//     func.call @forward.project(%bias0, %y, %x, %w0)
+//     func.call @forward.project(%bias1, %z, %y, %w1)
+//     ...
+//   func.func private @forward.project(%bias, %out, %x, %w) {
+//     linalg.broadcast ins(%bias) outs(%out)
+//     linalg.contract ins(%x, %w) outs(%out)
+//
+// Layers that are too small for tasks, and the packing of weights, are ops of the kernel itself. Models repeat them, and
+// the time of LLVM grows with each copy. An op that follows a write of the same buffer stays together with it, because the
+// lowering of a product merges its first values into the product (findStart in codegen/cpu/Contraction.cpp). Ops that occur
+// fewer than kLeast times stay in the kernel. Test: test/passes/bufferize/outline-repeated.mlir
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/Product.h"
+#include "passes/bufferize/EqualFunctions.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace attn {
+#define GEN_PASS_DEF_OUTLINEREPEATED
+#include "passes/Passes.h.inc"
+} // namespace attn
+
+using namespace attn;
+
+/// The least number of equal units that become a function.
+static constexpr size_t kLeast = 4;
+
+namespace {
+/// Consecutive ops of a kernel that write the same buffer.
+using Unit = SmallVector<DestinationStyleOpInterface, 2>;
+
+/// Equal units, and the function that computes one of them.
+struct Group {
+  OwningOpRef<func::FuncOp> function;
+  SmallVector<std::pair<Unit, SmallVector<Value>>> calls; ///< units with the arguments of their calls
+};
+
+struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<Group> groups;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function->hasAttr(AttnDialect::kKernelAttr) && !function.isDeclaration())
+        for (Unit &unit : findUnits(function.front()))
+          add(groups, function, std::move(unit));
+    for (Group &group : groups)
+      if (group.calls.size() >= kLeast)
+        call(group, symbols);
+  }
+
+  static SmallVector<Unit> findUnits(Block &block) {
+    SmallVector<Unit> units;
+    bool joins = false; // whether nothing but views is between the last unit and the op
+    for (Operation &op : block) {
+      auto writer = dyn_cast<DestinationStyleOpInterface>(op);
+      if (!writer || writer.getNumDpsInits() != 1 || op.getNumResults() != 0) {
+        joins &= isPure(&op);
+        continue;
+      }
+      if (!joins || units.back().back().getDpsInits() != writer.getDpsInits())
+        units.emplace_back();
+      units.back().push_back(writer);
+      joins = true;
+    }
+    return units;
+  }
+
+  /// Adds `unit` to the group of its equals.
+  static void add(SmallVectorImpl<Group> &groups, func::FuncOp kernel, Unit unit) {
+    SmallVector<Value> arguments;
+    OwningOpRef<func::FuncOp> function = outline(kernel, unit, arguments);
+    auto *group = llvm::find_if(
+        groups, [&](Group &other) { return areEqual(*other.function, *function); });
+    if (group == groups.end())
+      group = &groups.emplace_back(Group{std::move(function), {}});
+    group->calls.emplace_back(std::move(unit), std::move(arguments));
+  }
+
+  /// The function that computes `unit`. Values that the unit reads become its arguments, and constants are cloned.
+  static OwningOpRef<func::FuncOp> outline(func::FuncOp kernel, const Unit &unit,
+                                           SmallVectorImpl<Value> &arguments) {
+    llvm::SetVector<Value> used;
+    for (Operation *op : unit) {
+      used.insert(op->operand_begin(), op->operand_end());
+      getUsedValuesDefinedAbove(op->getRegions(), used);
+    }
+    SmallVector<Operation *> constants;
+    for (Value value : used) {
+      if (matchPattern(value, m_Constant()))
+        constants.push_back(value.getDefiningOp());
+      else
+        arguments.push_back(value);
+    }
+    StringRef name = "map";
+    if (llvm::any_of(unit, [](Operation *op) { return isProduct(op); }))
+      name = "project";
+    else if (llvm::any_of(unit, [](Operation *op) { return isConvolution(op); }))
+      name = "convolve";
+    Builder types(kernel.getContext());
+    func::FuncOp function =
+        func::FuncOp::create(unit.front()->getLoc(), (kernel.getName() + "." + name).str(),
+                             types.getFunctionType(ValueRange(arguments).getTypes(), {}));
+    function.setPrivate();
+    function.setNoInline(true);
+    OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
+    IRMapping mapping;
+    mapping.map(arguments, function.getArguments());
+    for (Operation *constant : constants)
+      builder.clone(*constant, mapping);
+    for (Operation *op : unit)
+      builder.clone(*op, mapping);
+    func::ReturnOp::create(builder, function.getLoc());
+    return function;
+  }
+
+  static void call(Group &group, SymbolTable &symbols) {
+    func::FuncOp function = group.function.release();
+    symbols.insert(function);
+    for (auto &[unit, arguments] : group.calls) {
+      OpBuilder builder(unit.back());
+      // LLVM requires a line for a call of a function that has debug information. Line 0 stands for none.
+      Location loc = unit.back()->getLoc();
+      if (!loc->findInstanceOf<FileLineColLoc>())
+        loc = FileLineColLoc::get(builder.getContext(), "<unknown>", 0, 0);
+      func::CallOp::create(builder, loc, function, arguments);
+      for (Operation *op : unit)
+        op->erase();
+    }
+  }
+};
+} // namespace
