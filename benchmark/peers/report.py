@@ -62,9 +62,26 @@ def make_table(results):
                 cells.append("" if not result else "failed" if "failed" in result
                              else format_number(result["ms" if name == "attn" else "ratio"]))
             lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
+    lines += make_start_table(results, peers)
     if failures:
         lines += ["", "Failed:", "", *failures]
     return "\n".join(lines) + "\n"
+
+
+def make_start_table(results, peers):
+    """The lines of the table of whole models that says how long the first result takes; none without such models."""
+    models = [row for row in results["rows"] if row["row"].startswith("model/") and row["threads"] == 1]
+    if not models:
+        return []
+    lines = ["", "Seconds until the first result, with exports and compilation, and the most memory that attnc took:", "",
+             f"| | {' | '.join(map(TITLES.get, ('attn', *peers)))} | attnc, MB |", "|---|" + "--:|" * (len(peers) + 2)]
+    for row in models:
+        by_name = {result["runtime"]: result for result in row["results"]}
+        seconds = [by_name.get(name, {}).get("first_result_s") for name in ("attn", *peers)]
+        cells = ["" if time is None else format_number(time) for time in seconds]
+        memory = by_name["attn"].get("compile_mb")
+        lines.append(f"| {row['title']} | {' | '.join(cells)} | {f'{memory:.0f}' if memory else ''} |")
+    return lines
 
 
 END = 5  # the axis of the plot ends at 2**END or before

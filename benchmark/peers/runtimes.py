@@ -7,6 +7,7 @@ dictionary of notes for the results. RUNTIMES has the name of each runtime, and 
 
 import dataclasses
 import math
+import resource
 
 import numpy as np
 
@@ -32,7 +33,9 @@ def run_attn(row, folder, threads):
     else:
         module, inputs = row.build()
         kernel = attn.compile(module.eval(), inputs, num_threads=threads)
-    return lambda: kernel(*inputs), np.asarray, {"level": kernel.level}
+    # The process has started no other program than attnc.
+    megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return lambda: kernel(*inputs), np.asarray, {"level": kernel.level, "compile_mb": megabytes}
 
 
 def load_module(row, threads):
