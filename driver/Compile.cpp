@@ -22,6 +22,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -53,6 +54,8 @@ public:
         findings.push_back({*kind, source, diagnostic.str()});
       return success();
     });
+    timing.setEnabled(options.timing);
+    total = timing.getRootScope();
   }
 
   llvm::Expected<CompileReport> run();
@@ -89,6 +92,8 @@ private:
   void report();
 
   const CompileOptions &options;
+  DefaultTimingManager timing; ///< prints when it is destroyed
+  TimingScope total;
   MLIRContext context;
   std::string firstError;
   struct FindingText {
@@ -135,6 +140,7 @@ LogicalResult Compilation::verifyResumable(ModuleOp module) {
 }
 
 llvm::Error Compilation::load() {
+  TimingScope time = total.nest("import");
   if (options.from.empty() || options.from == "import") {
     llvm::Expected<Model> imported = importFile(options.input, context, options.names);
     if (!imported)
@@ -486,10 +492,12 @@ llvm::Error Compilation::runStages() {
           return error;
       continue;
     }
+    TimingScope time = total.nest(stage.name.str());
     PassManager manager(&context);
     addStage(manager, stage, options.pipeline);
     if (failed(runPasses(manager, *model.module)))
       return fail(firstError.empty() ? "stage " + stage.name + " failed" : llvm::Twine(firstError));
+    time.stop();
     noteFindings();
     if (stage.name == "plan")
       notePlans();
@@ -579,6 +587,7 @@ llvm::Expected<CompileReport> Compilation::run() {
     return fail("expected a model with weights for --embed-weights, got '" + options.input + "'");
   if (!options.embedWeights)
     emission.weights = weights;
+  TimingScope emit = total.nest("emit");
   PassManager manager(&context);
   addTargetEmission(manager);
   if (failed(runPasses(manager, *model.module)))
@@ -602,6 +611,8 @@ llvm::Expected<CompileReport> Compilation::run() {
   if (llvm::Error error = dump(getStages().size() + 2, "emit", ".ll",
                                [&](llvm::raw_ostream &os) { os << *ir->module; }))
     return std::move(error);
+  emit.stop();
+  TimingScope machineCode = total.nest("machine code");
   if (llvm::Error error = emitLLVMIR(std::move(*ir), emission))
     return std::move(error);
   return result;

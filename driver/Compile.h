@@ -46,6 +46,7 @@ struct CompileOptions {
   /// The type to which products of f32 may round their factors, such as bf16; empty if products must not round.
   std::string compute;
   bool requireFused = false;
+  bool timing = false;       ///< print the time of each stage to standard error at the end
   bool lint = false;         ///< look for mistakes in attentions
   bool cubin = false;        ///< add machine code for GPUs
   bool embedWeights = false; ///< store weights in the library, not in a file beside it

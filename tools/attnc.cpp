@@ -76,9 +76,12 @@ int main(int argc, char **argv) {
       "lint", cl::cat(attnCategory()),
       cl::desc("Report mistakes in attentions, such as a dropped mask, with their source lines; "
                "without -o, only lint, and exit with 1 if there is a mistake"));
+  cl::opt<bool> timing("timing", cl::cat(attnCategory()),
+                       cl::desc("Print the time of each stage to standard error; attn-opt "
+                                "--mlir-timing prints that of each pass"));
   parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
                    {&attnCategory()},
-                   /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule"});
+                   /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule", "timing"});
 
   if (output.empty())
     for (auto &[name, option] : cl::getRegisteredOptions())
@@ -106,6 +109,7 @@ int main(int argc, char **argv) {
                                                         ", because the file has the names"));
   options.embedWeights = embedWeights;
   options.cubin = cubin;
+  options.timing = timing;
   if (sanitize == "address")
     options.sanitizer = Sanitizer::Address;
   else if (sanitize == "thread")
