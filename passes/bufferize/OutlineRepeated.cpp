@@ -20,7 +20,8 @@
 // Layers that are too small for tasks, and the packing of weights, are ops of the kernel itself. Models repeat them, and
 // the time of LLVM grows with each copy. An op that follows a write of the same buffer stays together with it, because the
 // lowering of a product merges its first values into the product (findStart in codegen/cpu/Contraction.cpp). Ops that occur
-// fewer than kLeast times stay in the kernel. Test: test/passes/bufferize/outline-repeated.mlir
+// fewer than kLeast times stay in the kernel, and so do those for which the time of a call would matter.
+// Test: test/passes/bufferize/outline-repeated.mlir
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +44,12 @@ using namespace attn;
 /// The least number of equal units that become a function.
 static constexpr size_t kLeast = 4;
 
+/// The least number of iterations of a unit that becomes a function. A call takes about 20 ns, because each buffer is
+/// passed with its sizes and strides. Vectors of 8 elements compute 512 of them in about the same time.
+static constexpr int64_t kLeastIterations = 512;
+
 namespace {
-/// Consecutive ops of a kernel that write the same buffer.
+/// Consecutive ops of a kernel that write the same buffer. The lowering of each depends on no other ops but these.
 using Unit = SmallVector<DestinationStyleOpInterface, 2>;
 
 /// Equal units, and the function that computes one of them.
@@ -60,7 +65,8 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(AttnDialect::kKernelAttr) && !function.isDeclaration())
         for (Unit &unit : findUnits(function.front()))
-          add(groups, function, std::move(unit));
+          if (countIterations(unit) >= kLeastIterations)
+            add(groups, function, std::move(unit));
     for (Group &group : groups)
       if (group.calls.size() >= kLeast)
         call(group, symbols);
@@ -71,7 +77,8 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
     bool joins = false; // whether nothing but views is between the last unit and the op
     for (Operation &op : block) {
       auto writer = dyn_cast<DestinationStyleOpInterface>(op);
-      if (!writer || writer.getNumDpsInits() != 1 || op.getNumResults() != 0) {
+      if (!writer || writer.getNumDpsInits() != 1 ||
+          !isa<linalg::LinalgOp, linalg::SoftmaxOp, PackOp>(op)) {
         joins &= isPure(&op);
         continue;
       }
@@ -81,6 +88,20 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
       joins = true;
     }
     return units;
+  }
+
+  /// The number of elements that `unit` reads or computes in its loops. A dynamic size counts as a large one.
+  static int64_t countIterations(const Unit &unit) {
+    int64_t count = 0;
+    for (DestinationStyleOpInterface op : unit) {
+      SmallVector<int64_t> sizes(cast<ShapedType>(op.getDpsInits()[0].getType()).getShape());
+      if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
+        sizes = linalgOp.getStaticLoopRanges();
+      if (ShapedType::isDynamicShape(sizes))
+        return kLeastIterations;
+      count += ShapedType::getNumElements(sizes);
+    }
+    return count;
   }
 
   /// Adds `unit` to the group of its equals.

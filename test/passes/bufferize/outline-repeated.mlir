@@ -37,22 +37,22 @@ func.func @forward(%x: memref<8x8xf32>, %y: memref<8x8xf32>, %w: memref<8x8xf32>
 // Constants are a part of the function. The same buffer as input and output is one
 // argument, so the in-place units are no equals of the others. Three equal ops stay where they are.
 // CHECK-LABEL: func.func @constants(
-// CHECK-COUNT-4: call @constants.map(%{{.*}}, %{{.*}}) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-COUNT-4: call @constants.map(%{{.*}}, %{{.*}}) : (memref<512xf32>, memref<512xf32>) -> ()
 // CHECK-COUNT-3: linalg.fill
 // CHECK-COUNT-3: linalg.exp
 // CHECK: return
-func.func @constants(%x: memref<8xf32>, %y: memref<8xf32>) attributes {attn.kernel = "entry"} {
+func.func @constants(%x: memref<512xf32>, %y: memref<512xf32>) attributes {attn.kernel = "entry"} {
   %one = arith.constant 1.0 : f32
-  linalg.exp ins(%x : memref<8xf32>) outs(%y : memref<8xf32>)
-  linalg.exp ins(%y : memref<8xf32>) outs(%x : memref<8xf32>)
-  linalg.exp ins(%x : memref<8xf32>) outs(%y : memref<8xf32>)
-  linalg.exp ins(%y : memref<8xf32>) outs(%x : memref<8xf32>)
-  linalg.fill ins(%one : f32) outs(%y : memref<8xf32>)
-  linalg.fill ins(%one : f32) outs(%x : memref<8xf32>)
-  linalg.fill ins(%one : f32) outs(%y : memref<8xf32>)
-  linalg.exp ins(%x : memref<8xf32>) outs(%x : memref<8xf32>)
-  linalg.exp ins(%y : memref<8xf32>) outs(%y : memref<8xf32>)
-  linalg.exp ins(%x : memref<8xf32>) outs(%x : memref<8xf32>)
+  linalg.exp ins(%x : memref<512xf32>) outs(%y : memref<512xf32>)
+  linalg.exp ins(%y : memref<512xf32>) outs(%x : memref<512xf32>)
+  linalg.exp ins(%x : memref<512xf32>) outs(%y : memref<512xf32>)
+  linalg.exp ins(%y : memref<512xf32>) outs(%x : memref<512xf32>)
+  linalg.fill ins(%one : f32) outs(%y : memref<512xf32>)
+  linalg.fill ins(%one : f32) outs(%x : memref<512xf32>)
+  linalg.fill ins(%one : f32) outs(%y : memref<512xf32>)
+  linalg.exp ins(%x : memref<512xf32>) outs(%x : memref<512xf32>)
+  linalg.exp ins(%y : memref<512xf32>) outs(%y : memref<512xf32>)
+  linalg.exp ins(%x : memref<512xf32>) outs(%x : memref<512xf32>)
   return
 }
 // CHECK-LABEL: func.func private @constants.map(
@@ -62,10 +62,36 @@ func.func @constants(%x: memref<8xf32>, %y: memref<8xf32>) attributes {attn.kern
 // Only kernels are searched: this task keeps its ops.
 // CHECK-LABEL: func.func private @task(
 // CHECK-COUNT-4: linalg.exp
-func.func private @task(%x: memref<8xf32>, %y: memref<8xf32>) {
+func.func private @task(%x: memref<512xf32>, %y: memref<512xf32>) {
+  linalg.exp ins(%x : memref<512xf32>) outs(%y : memref<512xf32>)
+  linalg.exp ins(%y : memref<512xf32>) outs(%x : memref<512xf32>)
+  linalg.exp ins(%x : memref<512xf32>) outs(%y : memref<512xf32>)
+  linalg.exp ins(%y : memref<512xf32>) outs(%x : memref<512xf32>)
+  return
+}
+
+// -----
+
+// A call would take as long as these ops.
+// CHECK-LABEL: func.func @small(
+// CHECK-COUNT-4: linalg.exp
+func.func @small(%x: memref<8xf32>, %y: memref<8xf32>) attributes {attn.kernel = "entry"} {
   linalg.exp ins(%x : memref<8xf32>) outs(%y : memref<8xf32>)
   linalg.exp ins(%y : memref<8xf32>) outs(%x : memref<8xf32>)
   linalg.exp ins(%x : memref<8xf32>) outs(%y : memref<8xf32>)
   linalg.exp ins(%y : memref<8xf32>) outs(%x : memref<8xf32>)
+  return
+}
+
+// -----
+
+// A dynamic size counts as a large one.
+// CHECK-LABEL: func.func @dynamic(
+// CHECK-COUNT-4: call @dynamic.map
+func.func @dynamic(%x: memref<?xf32>, %y: memref<?xf32>) attributes {attn.kernel = "entry"} {
+  linalg.exp ins(%x : memref<?xf32>) outs(%y : memref<?xf32>)
+  linalg.exp ins(%y : memref<?xf32>) outs(%x : memref<?xf32>)
+  linalg.exp ins(%x : memref<?xf32>) outs(%y : memref<?xf32>)
+  linalg.exp ins(%y : memref<?xf32>) outs(%x : memref<?xf32>)
   return
 }
