@@ -135,6 +135,29 @@ FailureOr<PackedLayout> attn::packedLayout(func::FuncOp function) {
   return layout;
 }
 
+/// The text of `pack` and of the functions that it calls, without locations and with other names: it determines the
+/// packed data, and so identifies the layout.
+static std::string describePacking(func::FuncOp pack) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  llvm::MapVector<StringAttr, std::string> names; // of the functions that are called, in order
+  OwningOpRef<func::FuncOp> nameless = pack.clone();
+  nameless->setSymName("pack");
+  nameless->walk([&](func::CallOp call) {
+    StringAttr callee = call.getCalleeAttr().getAttr();
+    auto [name, isNew] = names.try_emplace(callee, ("part" + llvm::Twine(names.size())).str());
+    call.setCallee(name->second);
+  });
+  out << *nameless;
+  for (auto &[callee, name] : names) {
+    OwningOpRef<func::FuncOp> part =
+        SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(pack, callee).clone();
+    part->setSymName(name);
+    out << *part;
+  }
+  return text;
+}
+
 namespace {
 /// Describes one declared function.
 class Describer {
@@ -276,13 +299,7 @@ private:
       variant.packedBytes = written->bytes;
       variant.packedOffsets.assign(read->offsets.begin(), read->offsets.end());
       variant.packedOffsets.push_back(read->bytes);
-      // The pack function determines the packed data, so a hash of its text, without locations and
-      // without its name, identifies the layout.
-      OwningOpRef<func::FuncOp> nameless = pack.clone();
-      nameless->setSymName("pack");
-      std::string code;
-      llvm::raw_string_ostream(code) << *nameless;
-      variant.packedHash = llvm::xxh3_64bits(code);
+      variant.packedHash = llvm::xxh3_64bits(describePacking(pack));
     }
     info.variants.push_back(std::move(variant));
     return success();

@@ -49,7 +49,8 @@ static constexpr size_t kLeast = 4;
 static constexpr int64_t kLeastIterations = 512;
 
 namespace {
-/// Consecutive ops of a kernel that write the same buffer. The lowering of each depends on no other ops but these.
+/// Consecutive ops of a kernel that write the same buffer. If the first values of a product are written further above, the
+/// product loads them from the buffer.
 using Unit = SmallVector<DestinationStyleOpInterface, 2>;
 
 /// Equal units, and the function that computes one of them.
@@ -61,20 +62,25 @@ struct Group {
 struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    SmallVector<Group> groups;
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(AttnDialect::kKernelAttr) && !function.isDeclaration())
-        for (Unit &unit : findUnits(function.front()))
-          if (countIterations(unit) >= kLeastIterations)
-            add(groups, function, std::move(unit));
-    for (Group &group : groups)
-      if (group.calls.size() >= kLeast)
-        call(group, symbols);
+    for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      if (!function->hasAttr(AttnDialect::kKernelAttr) || function.isDeclaration())
+        continue;
+      // Kernels share no functions, so that equal kernels stay equal: the hash of packed weights (codegen/emit/Interface.cpp)
+      // is that of the text of a kernel and its functions.
+      SmallVector<Group> groups;
+      for (Unit &unit : findUnits(function.front()))
+        if (countIterations(unit) >= kLeastIterations)
+          add(groups, function, std::move(unit));
+      for (Group &group : groups)
+        if (group.calls.size() >= kLeast)
+          call(group, symbols);
+    }
   }
 
   static SmallVector<Unit> findUnits(Block &block) {
     SmallVector<Unit> units;
-    bool joins = false; // whether nothing but views is between the last unit and the op
+    bool joins =
+        false; // whether only pure ops, such as views, are between the last unit and the op
     for (Operation &op : block) {
       auto writer = dyn_cast<DestinationStyleOpInterface>(op);
       if (!writer || writer.getNumDpsInits() != 1 ||
