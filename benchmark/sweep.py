@@ -2,7 +2,7 @@
 
 Draws shapes of attentions and layers, compiles each for this machine, and times it beside PyTorch's eager mode, in turns.
 Two numbers describe a shape: attn's time relative to PyTorch's, and relative to attn's own time for the next larger
-shape, whose lengths are multiples of 32. The second number finds shapes whose last tile or tail is slow. The script lists
+shape, whose lengths are multiples of 32. The second number finds shapes whose tail is slow. The script lists
 all shapes with a number above its limit, 1.3 and 1.5, after a second measurement, and exits with 1 if there are any. It
 needs the environment of benchmark/peers/setup, or any other with PyTorch, and attn's Python package on PYTHONPATH.
 """
@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 LIMIT_OF_EAGER, LIMIT_OF_LARGER = 1.3, 1.5
-ROUNDS, SECONDS = 5, 0.02  # a round repeats the call for this time
+ROUNDS, SECONDS = 5, 0.02  # a ratio is the median of the rounds; a round repeats each call for this time
 MOST_GFLOP = 4
 
 

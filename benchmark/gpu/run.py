@@ -9,6 +9,7 @@ Compute is installed, its pages on the kernels are in profile-*.txt.
 """
 import argparse
 import concurrent.futures
+import datetime
 import json
 import os
 import pathlib
@@ -259,7 +260,7 @@ def main():
     global UNTIL
     start = time.monotonic()
     UNTIL = start + options.seconds
-    results = {"machine": machine(), "steps": [], "left": len(steps)}
+    results = {"date": datetime.date.today().isoformat(), "machine": machine(), "steps": [], "left": len(steps)}
     for step in steps:
         if results["steps"] and time.monotonic() > UNTIL:
             print(f"{options.seconds:.0f} s are over; {results['left']} steps are left")

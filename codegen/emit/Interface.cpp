@@ -135,8 +135,8 @@ FailureOr<PackedLayout> attn::packedLayout(func::FuncOp function) {
   return layout;
 }
 
-/// The text of `pack` and of the functions that it calls, without locations and with other names: it determines the
-/// packed data, and so identifies the layout.
+/// Prints `pack` and the functions that it calls, without source locations and with neutral names. Functions with equal
+/// texts pack weights in the same layout.
 static std::string describePacking(func::FuncOp pack) {
   std::string text;
   llvm::raw_string_ostream out(text);

@@ -26,8 +26,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/Product.h"
-#include "passes/bufferize/EqualFunctions.h"
+#include "passes/bufferize/Outlining.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -65,8 +64,8 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (!function->hasAttr(AttnDialect::kKernelAttr) || function.isDeclaration())
         continue;
-      // Kernels share no functions, so that equal kernels stay equal: the hash of packed weights (codegen/emit/Interface.cpp)
-      // is that of the text of a kernel and its functions.
+      // Each kernel gets functions of its own: the hash of packed weights is that of the text of the kernel that packs
+      // them and of the functions that it calls (codegen/emit/Interface.cpp), and must not depend on other kernels.
       SmallVector<Group> groups;
       for (Unit &unit : findUnits(function.front()))
         if (countIterations(unit) >= kLeastIterations)
@@ -129,18 +128,10 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
       used.insert(op->operand_begin(), op->operand_end());
       getUsedValuesDefinedAbove(op->getRegions(), used);
     }
-    SmallVector<Operation *> constants;
-    for (Value value : used) {
-      if (matchPattern(value, m_Constant()))
-        constants.push_back(value.getDefiningOp());
-      else
-        arguments.push_back(value);
-    }
-    StringRef name = "map";
-    if (llvm::any_of(unit, [](Operation *op) { return isProduct(op); }))
-      name = "project";
-    else if (llvm::any_of(unit, [](Operation *op) { return isConvolution(op); }))
-      name = "convolve";
+    Captures captures(used.getArrayRef());
+    arguments = captures.arguments;
+    // The last op of a unit is the one that the others prepare.
+    StringRef name = nameOfWork(unit.back());
     Builder types(kernel.getContext());
     func::FuncOp function =
         func::FuncOp::create(unit.front()->getLoc(), (kernel.getName() + "." + name).str(),
@@ -150,7 +141,7 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
     OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
     IRMapping mapping;
     mapping.map(arguments, function.getArguments());
-    for (Operation *constant : constants)
+    for (Operation *constant : captures.constants)
       builder.clone(*constant, mapping);
     for (Operation *op : unit)
       builder.clone(*op, mapping);
@@ -163,7 +154,7 @@ struct OutlineRepeated : attn::impl::OutlineRepeatedBase<OutlineRepeated> {
     symbols.insert(function);
     for (auto &[unit, arguments] : group.calls) {
       OpBuilder builder(unit.back());
-      // LLVM requires a line for a call of a function that has debug information. Line 0 stands for none.
+      // LLVM requires that a call of a function with debug information has a source line. Line 0 means that none is known.
       Location loc = unit.back()->getLoc();
       if (!loc->findInstanceOf<FileLineColLoc>())
         loc = FileLineColLoc::get(builder.getContext(), "<unknown>", 0, 0);

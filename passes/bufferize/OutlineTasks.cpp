@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/Product.h"
+#include "passes/bufferize/Outlining.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -28,24 +28,6 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
-
-/// One word that says what a task does.
-static StringRef nameOfTask(scf::ForallOp forall) {
-  StringRef name = "map";
-  forall.walk([&](Operation *op) {
-    if (isa<OnlineStepOp>(op))
-      name = "attend";
-    else if (isProduct(op) && name == "map")
-      name = "project";
-    else if (isConvolution(op) && name == "map")
-      name = "convolve";
-    else if (isa<linalg::SoftmaxOp>(op) && name == "map")
-      name = "softmax";
-    else if (isa<PackMaskOp>(op))
-      name = "pack_mask";
-  });
-  return name;
-}
 
 namespace {
 struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
@@ -88,17 +70,9 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
     getUsedValuesDefinedAbove(forall.getRegion(), used);
     for (ArrayRef<Value> values : {ArrayRef(lower), ArrayRef(step), ArrayRef(counts)})
       used.insert(values.begin(), values.end());
-    SmallVector<Value> captured, constants;
-    for (Value value : used) {
-      if (value == scratch)
-        continue;
-      if (matchPattern(value, m_Constant()))
-        constants.push_back(value);
-      else
-        captured.push_back(value);
-    }
-
-    bool needsScratch = used.contains(scratch);
+    bool needsScratch = used.remove(scratch);
+    Captures captures(used.getArrayRef());
+    ArrayRef<Value> captured = captures.arguments;
     SmallVector<Type> types = {builder.getIndexType(), builder.getIndexType()};
     llvm::append_range(types, ValueRange(captured).getTypes());
     if (needsScratch)
@@ -106,7 +80,7 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
     OpBuilder outside(function);
     outside.setInsertionPointAfter(function);
     auto task =
-        func::FuncOp::create(outside, loc, (function.getName() + "." + nameOfTask(forall)).str(),
+        func::FuncOp::create(outside, loc, (function.getName() + "." + nameOfWork(forall)).str(),
                              outside.getFunctionType(types, {}));
     task.setPrivate();
     symbols.insert(task);
@@ -115,8 +89,8 @@ struct OutlineTasks : attn::impl::OutlineTasksBase<OutlineTasks> {
     Block *entry = task.addEntryBlock();
     OpBuilder inside = OpBuilder::atBlockBegin(entry);
     IRMapping mapping;
-    for (Value constant : constants)
-      inside.clone(*constant.getDefiningOp(), mapping);
+    for (Operation *constant : captures.constants)
+      inside.clone(*constant, mapping);
     for (auto [i, value] : llvm::enumerate(captured))
       mapping.map(value, task.getArgument(2 + i));
     if (needsScratch) {

@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
-#include "passes/bufferize/EqualFunctions.h"
+#include "passes/bufferize/Outlining.h"
 
 using namespace mlir;
 

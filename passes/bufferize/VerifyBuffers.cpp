@@ -5,7 +5,7 @@
 // Later passes rely on three properties of bufferized functions. Each violation is an error at the source location:
 //   * no op writes, directly or through views, loops or selects, to an argument that is neither an output nor in-out,
 //     because inputs and packed weights belong to the caller, and the next call reads them again;
-//   * there is no func.call;
+//   * there is no func.call (attn-outline-repeated adds some later);
 //   * no function returns a buffer, because each result is an out parameter.
 //
 // The pass runs after bufferization and changes nothing. attn-note-extra-work reports code that is correct but slow.
