@@ -37,13 +37,13 @@ static constexpr StringLiteral kPlainProduct = R"mlir(
 
 static constexpr StringLiteral kGuardedProduct = R"mlir(
   %out = linalg.generic {
-      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+      indexing_maps = [affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, k)>,
                        affine_map<(m, n, k) -> (m, n)>],
       iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%a, %b : !a, !b) outs(%z : !out) {
-  ^bb0(%x: f32, %y: f32, %sum: f32):
+      ins(%b, %a : !b, !a) outs(%z : !out) attrs = {attn.skips_zeros} {
+  ^bb0(%y: f32, %x: f32, %sum: f32):
     %keep = arith.cmpf une, %y, %zero : f32
-    %product = arith.mulf %x, %y : f32
+    %product = arith.mulf %y, %x : f32
     %more = arith.addf %sum, %product : f32
     %result = arith.select %keep, %more, %sum : f32
     linalg.yield %result : f32
