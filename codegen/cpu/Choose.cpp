@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/Choose.h"
+#include "codegen/cpu/RegisterBlocks.h"
+#include "passes/plan/TaskRows.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -170,28 +172,53 @@ double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan
   return row->predict(cpu, shape, plan);
 }
 
-static int64_t choosePanelWidth(CpuAttr cpu, int64_t columns) {
+/// Returns the number of columns in a panel of the packed operand.
+static int64_t choosePanelWidth(CpuAttr cpu, const MultiplyAdd &instruction, int64_t columns) {
   // Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns
   // of a head stay in one panel.
   static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;
-  // Otherwise a panel is as wide as a register block: four vectors if that width divides the number of columns, or else
-  // three, two or one.
-  for (int64_t vectors : {4, 3, 2, 1})
-    if (int64_t width = vectors * cpu.getLanes(); columns % width == 0)
-      return width;
+  // Otherwise a panel is as wide as the best register block for many columns, so that a block reads contiguous memory.
+  // If that width does not divide the number of columns, the panel is one or more vectors narrower.
+  int64_t lanes = cpu.getLanes(instruction.getSumType(cpu.getContext()));
+  RegisterBlock block =
+      chooseRegisterBlock(cpu, instruction, ShapedType::kDynamic, /*guarded=*/false);
+  for (int64_t vectors = block.vectors; vectors > 0; --vectors)
+    if (columns % (vectors * lanes) == 0)
+      return vectors * lanes;
   return columns;
 }
 
 Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
-  Panel panel = {choosePanelWidth(cpu, shape.columns), 1};
   for (const MultiplyAdd *instruction : findMultiplyAdds(cpu, shape.types))
-    if (shape.depth && *shape.depth % instruction->group == 0) {
-      panel.group = instruction->group;
-      break;
-    }
-  return panel;
+    if (instruction->group == 1 || (shape.depth && *shape.depth % instruction->group == 0))
+      return {choosePanelWidth(cpu, *instruction, shape.columns), instruction->group};
+  return {shape.columns, 1};
+}
+
+TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
+  static constexpr int64_t kRowsPerTask = 96;
+  if (!shape.kernel || shape.hasChannelsLast) {
+    int64_t rows = kRowsPerTask;
+    // The tasks of all panels read the same rows one after the other, so these rows should take at most half of L2. But
+    // each task also reads a panel from beyond L2, 4 * lanes bytes for each vector of products of its rows. With three
+    // rows for each lane and two products in each cycle, this is 2.7 bytes in each cycle.
+    if (!shape.kernel && shape.depth.value_or(0) > 0)
+      rows = std::clamp<int64_t>(cpu.getL2() / 2 / (*shape.depth * getBytes(shape.types.a)),
+                                 3 * cpu.getLanes(), kRowsPerTask);
+    return {divideRows(shape.rows, rows, block ? block.getRows() : 1), 0};
+  }
+  // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
+  // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
+  // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
+  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
+  int64_t height = block ? block.getRows() : kRowsPerTask;
+  int64_t rows =
+      ShapedType::isDynamic(shape.rows) ? height : std::clamp<int64_t>(shape.rows, 1, height);
+  int64_t products = rows * std::max<int64_t>(1, shape.depth.value_or(kTypicalDepth));
+  int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
+  return {rows, columns};
 }
 
 bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {

@@ -23,6 +23,10 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
+/// The part of a product or a convolution that one task computes. Tasks have about equally many rows, enough to be worth
+/// the cost of a task, and few enough to stay in half of L2. If `block` is not null, these are whole register blocks.
+TaskSize planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block);
+
 /// The next two functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).
 bool multipliesFaster(CpuAttr cpu, mlir::Type type, int64_t depth);
 bool isFasterRounded(CpuAttr cpu, const AttentionShape &shape, mlir::Type type,

@@ -123,6 +123,9 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   Attribute planProduct(Attribute cpu, const ProductShape &shape) const {
     return planBlock(cast<CpuAttr>(cpu), shape);
   }
+  TaskSize planTask(Attribute cpu, const ProductShape &shape, BlockAttr block) const {
+    return attn::planTask(cast<CpuAttr>(cpu), shape, block);
+  }
   int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
   int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
   Panel choosePanel(Attribute cpu, const ProductShape &shape) const {

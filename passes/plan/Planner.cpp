@@ -8,7 +8,6 @@
 #include "passes/Product.h"
 #include "passes/Rows.h"
 #include "passes/plan/JoinHeads.h"
-#include "passes/plan/TaskRows.h"
 #include "support/Loops.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -26,22 +25,6 @@ PlannerInterface attn::getPlanner(Operation *op) {
   else if (!planner)
     op->emitError() << "expected a target with a planner, got " << target;
   return planner;
-}
-
-TaskSize attn::planRows(const ProductShape &shape, BlockAttr block) {
-  static constexpr int64_t kRowsPerTask = 96;
-  if (!shape.kernel || shape.hasChannelsLast)
-    return {divideRows(shape.rows, kRowsPerTask, block ? block.getRows() : 1), 0};
-  // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
-  // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
-  // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
-  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
-  int64_t height = block ? block.getRows() : kRowsPerTask;
-  int64_t rows =
-      ShapedType::isDynamic(shape.rows) ? height : std::clamp<int64_t>(shape.rows, 1, height);
-  int64_t products = rows * std::max<int64_t>(1, shape.depth.value_or(kTypicalDepth));
-  int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
-  return {rows, columns};
 }
 
 /// The size of the innermost output dimension whose size is not 1, or 1 if there is none.

@@ -83,10 +83,6 @@ struct TaskSize {
   int64_t rows, columns;
 };
 
-/// Chooses tasks of about equally many rows, with enough work to be worth the cost of a task. If `block` is not null,
-/// the rows of a task are whole register blocks.
-TaskSize planRows(const ProductShape &shape, BlockAttr block);
-
 /// A plan and its predicted time, in multiply-adds of one full vector.
 struct Prediction {
   PlanAttr plan;

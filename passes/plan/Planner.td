@@ -35,14 +35,11 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "::mlir::Attribute", "planProduct",
                        (ins "const ::attn::ProductShape &":$shape)>,
        InterfaceMethod<[{
-        The rows and columns of a product that one task computes; 0 columns stand for all columns of a panel. By
-        default, tasks have about equally many rows, and enough rows to be worth the cost of a task. `block` is the
-        result of planProduct(), or what a user wrote in its place; it may be null.
+        The rows and columns of a product that one task computes; 0 columns stand for all columns of a panel. `block` is
+        the result of planProduct(), or what a user wrote in its place; it may be null.
       }],
                        "::attn::TaskSize", "planTask",
-                       (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block), [{}], [{
-        return ::attn::planRows(shape, block);
-      }]>,
+                       (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block)>,
        InterfaceMethod<[{
         Whether the machine has enough registers for `block`, which a user may have written, in a product of `shape`.
       }],

@@ -57,6 +57,8 @@ SmallVector<Prediction> loops::TargetAttr::predictPlans(const AttentionShape &sh
 
 Attribute loops::TargetAttr::planProduct(const ProductShape &) const { return nullptr; }
 
+TaskSize loops::TargetAttr::planTask(const ProductShape &, BlockAttr) const { return {96, 0}; }
+
 int64_t loops::TargetAttr::getLanes() const { return 1; }
 
 int64_t loops::TargetAttr::getCacheBytes() const { return 0; }

@@ -224,3 +224,25 @@ module attributes {attn.target = #pairs} {
     return %c : tensor<?x48xf32>
   }
 }
+
+// -----
+
+// With 16 registers of 8 lanes, the best register block is three vectors wide. 24 columns divide 768, and 16 divide 1024.
+#target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma|masks>
+#x = affine_map<(s, n, k) -> (s, k)>
+#w = affine_map<(s, n, k) -> (n, k)>
+#out = affine_map<(s, n, k) -> (s, n)>
+module attributes {attn.target = #target} {
+  // CHECK-LABEL: @three_vectors(
+  // CHECK: attn.pack ins({{.*}} : tensor<768x64xf32>) outs(%{{.*}} : tensor<32x64x24xf32>)
+  func.func @three_vectors(%x: tensor<?x64xf32>, %w: tensor<768x64xf32> {attn.weight}, %i: tensor<?x768xf32>) -> tensor<?x768xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x64xf32>, tensor<768x64xf32>) outs(%i : tensor<?x768xf32>) -> tensor<?x768xf32>
+    return %c : tensor<?x768xf32>
+  }
+  // CHECK-LABEL: @two_vectors(
+  // CHECK: attn.pack ins({{.*}} : tensor<1024x64xf32>) outs(%{{.*}} : tensor<64x64x16xf32>)
+  func.func @two_vectors(%x: tensor<?x64xf32>, %w: tensor<1024x64xf32> {attn.weight}, %i: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
+    %c = linalg.contract indexing_maps = [#x, #w, #out] ins(%x, %w : tensor<?x64xf32>, tensor<1024x64xf32>) outs(%i : tensor<?x1024xf32>) -> tensor<?x1024xf32>
+    return %c : tensor<?x1024xf32>
+  }
+}

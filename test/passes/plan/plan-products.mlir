@@ -5,10 +5,10 @@
 #o = affine_map<(s, p, j, k) -> (s, p, j)>
 #v4 = #attn.cpu<"x86-64-v4", vector = 512, registers = 32, spare = 1, l1 = 32768, l2 = 1048576, has = fma|masks>
 module attributes {attn.target = #v4} {
-// A block of the first product has the 64 columns of a panel, and adds its long sums in parts of 192 products. The
-// attributes that the second product already has are kept.
+// A block of the first product has the 64 columns of a panel, and adds its long sums in parts of 192 products. Half of L2
+// holds 42 rows, but each panel is read for at least 48. The attributes that the second product already has are kept.
 // CHECK-LABEL: @panels
-// CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 96>}
+// CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 48>}
 // CHECK: linalg.contract {{.*}} {attn.block = #attn.block<rows = 2, vectors = 1>, attn.task = #attn.task<rows = 8>}
 func.func @panels(%x: tensor<?x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor<?x12x64xf32>) -> (tensor<?x12x64xf32>, tensor<?x12x64xf32>) {
   %c = linalg.contract indexing_maps = [#x, #w, #o] ins(%x, %w : tensor<?x3072xf32>, tensor<12x3072x64xf32>)
@@ -35,8 +35,8 @@ func.func @convolution(%x: tensor<1x40x34x34xf32>, %w: tensor<64x40x3x3xf32>, %i
 // one task of 5.
 // CHECK-LABEL: @rows
 // CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 102>}
-func.func @rows(%x: tensor<197x3072xf32>, %w: tensor<12x3072x64xf32>, %i: tensor<197x12x64xf32>) -> tensor<197x12x64xf32> {
-  %c = linalg.contract indexing_maps = [#x, #w, #o] ins(%x, %w : tensor<197x3072xf32>, tensor<12x3072x64xf32>)
+func.func @rows(%x: tensor<197x768xf32>, %w: tensor<12x768x64xf32>, %i: tensor<197x12x64xf32>) -> tensor<197x12x64xf32> {
+  %c = linalg.contract indexing_maps = [#x, #w, #o] ins(%x, %w : tensor<197x768xf32>, tensor<12x768x64xf32>)
       outs(%i : tensor<197x12x64xf32>) -> tensor<197x12x64xf32>
   return %c : tensor<197x12x64xf32>
 }
