@@ -116,6 +116,7 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createCopyOverwritten());
   level.addNestedPass<func::FuncOp>(createOutParams());
+  level.addNestedPass<func::FuncOp>(createWriteParts());
   level.addNestedPass<func::FuncOp>(createCopyInserted());
   level.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions options;

@@ -439,6 +439,16 @@ def ExpandKeyRange : Pass<"attn-expand-key-range"> {
 // bufferize
 //===----------------------------------------------------------------------===//
 
+def WriteParts : Pass<"attn-write-parts", "::mlir::func::FuncOp"> {
+  let summary = "write the parts of 16 or more insertions to one buffer";
+  let description = [{
+    The time to analyse such a chain grows with the cube of its length. IR before and after:
+    passes/bufferize/WriteParts.cpp.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def CopyInserted : Pass<"attn-copy-inserted", "::mlir::func::FuncOp"> {
   let summary = "copy each inserted tensor that no op computes for the insertion alone";
   let description = [{
