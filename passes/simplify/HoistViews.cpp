@@ -19,7 +19,8 @@
 // A product is never computed twice: its result must have no other use, or be cut into disjoint slices, and a view in a
 // loop, such as one that writes rows of a cache, does not move over a product outside of the loop.
 // Views of arguments and views of ops with `linalg.index` stay unchanged. A view that merges loops stays unchanged if
-// an operand does not have these loops side by side.
+// an operand does not have these loops side by side. A transposition stays unchanged if the innermost dimension of the
+// product would become too small for vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -191,6 +192,19 @@ struct FoldEmptyTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
+/// The least size of the innermost dimension of a product, whose elements are computed together as a vector.
+constexpr int64_t kLeastVector = 4;
+
+/// Whether a product would get an innermost dimension that is too small for vectors, in place of a larger one.
+bool losesVectors(linalg::LinalgOp op, linalg::TransposeOp view) {
+  ArrayRef<int64_t> sizes = view.getInput().getType().getShape();
+  if (op.getNumReductionLoops() == 0 || sizes.empty())
+    return false;
+  int64_t now = sizes.back(), then = sizes[view.getPermutation().back()];
+  return !ShapedType::isDynamic(then) && then < kLeastVector &&
+         (ShapedType::isDynamic(now) || now >= kLeastVector);
+}
+
 struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -200,6 +214,8 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
+    if (losesVectors(op, view))
+      return rewriter.notifyMatchFailure(view, "expected an innermost dimension for vectors");
     SmallVector<Value> operands(op->getOperands());
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
     operands.back() = linalg::TransposeOp::create(rewriter, view.getLoc(), operands.back(),

@@ -231,84 +231,135 @@ static FailureOr<Tensor> convolve(Call &call, const Tensor &x, const Tensor &wei
   return viewAs(call, result, flat);
 }
 
-/// The weight (o, c / groups, kernel...) of the convolution that computes a transposed convolution with `weight`
-/// (c, o / groups, kernel...): its kernels are reversed.
-static FailureOr<Tensor> reversedKernels(Call &call, const Tensor &weight, int64_t groups) {
+/// The weight (o * phases, c / groups, kernel / phases...) of the convolution that computes a transposed convolution with
+/// `weight` (c, o / groups, kernel...), whose kernels are reversed. A phase has every `phases`th element of a kernel.
+static FailureOr<Tensor> reversedKernels(Call &call, const Tensor &weight, int64_t groups,
+                                         ArrayRef<int64_t> phases) {
   TensorBuilder &b = call.b;
-  std::optional<int64_t> channels = weight.sizes[0].constant(),
-                         perGroup = weight.sizes[1].constant();
-  if (!channels || !perGroup || groups < 1 || *channels % groups != 0 ||
-      llvm::any_of(
-          ArrayRef<Size>(weight.sizes).drop_front(2),
-          [](const Size &size) { return size.constant().value_or(0) < 1; }))
-    return call.error()
-           << "expected a weight of known size, and a number of channels that is a multiple of "
-           << groups << ", got " << str(weight.sizes);
-  // The domain is (groups, o / groups, c / groups, kernel...).
-  int64_t ofGroup = *channels / groups;
-  Sizes domain = {Size(groups), Size(*perGroup), Size(ofGroup)};
-  domain.append(weight.sizes.begin() + 2, weight.sizes.end());
+  int64_t ofGroup = *weight.sizes[0].constant() / groups,
+          outChannels = groups * *weight.sizes[1].constant();
+  // The domain is (groups, o / groups, phases..., c / groups, kernel / phases...).
+  Sizes domain = {Size(groups), weight.sizes[1]};
+  for (int64_t count : phases) {
+    domain.push_back(Size(count));
+    outChannels *= count;
+  }
+  unsigned c = domain.size();
+  domain.push_back(Size(ofGroup));
+  Sizes sizes = {Size(outChannels), Size(ofGroup)};
+  for (auto [i, count] : llvm::enumerate(phases)) {
+    domain.push_back(Size(*weight.sizes[2 + i].constant() / count));
+    sizes.push_back(domain.back());
+  }
   Tensor kernels = b.elementwise(domain, weight.dtype, {}, [&](ValueRange) -> Value {
     auto index = [&](unsigned loop) -> Value { return linalg::IndexOp::create(b, loop); };
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, value);
     };
     Value first = arith::MulIOp::create(b, index(0), constant(ofGroup));
-    SmallVector<Value> indices = {arith::AddIOp::create(b, first, index(2)), index(1)};
-    for (unsigned loop = 3; loop < domain.size(); ++loop)
-      indices.push_back(
-          arith::SubIOp::create(b, constant(*domain[loop].constant() - 1), index(loop)));
+    SmallVector<Value> indices = {arith::AddIOp::create(b, first, index(c)), index(1)};
+    for (auto [i, count] : llvm::enumerate(phases)) {
+      unsigned loop = c + 1 + i;
+      Value reversed =
+          arith::SubIOp::create(b, constant(*domain[loop].constant() - 1), index(loop));
+      indices.push_back(arith::AddIOp::create(
+          b, arith::MulIOp::create(b, reversed, constant(count)), index(2 + i)));
+    }
     return tensor::ExtractOp::create(b, weight.value, indices);
   });
-  Sizes sizes = {Size(groups * *perGroup), Size(ofGroup)};
-  sizes.append(weight.sizes.begin() + 2, weight.sizes.end());
   return viewAs(call, kernels, sizes);
 }
 
-/// A transposed convolution as a convolution of stride 1: zeros are put between the elements of `x`, as many as the
-/// stride says, and around them, and the kernels are reversed. The padding removes elements at both ends: it leaves out
-/// zeros around `x` or, if there are too few zeros, elements of the result. A weight that is infinite or NaN gives NaN
-/// where it meets these zeros, unlike in torch.
+/// The image (n, o, sizes * phases...) of `x` (n, o * phases, sizes...): the phases of an element become neighbours.
+static FailureOr<Tensor> interleave(Call &call, const Tensor &x, const Size &channels,
+                                    ArrayRef<int64_t> phases) {
+  if (llvm::all_of(phases, [](int64_t count) { return count == 1; }))
+    return x;
+  int64_t count = phases.size();
+  Sizes apart = {x.sizes[0], channels}, joined = apart;
+  SmallVector<int64_t> order = {0, 1};
+  for (auto [i, phase] : llvm::enumerate(phases)) {
+    std::optional<Size> size = multiply(x.sizes[2 + i], Size(phase));
+    if (!size)
+      return failure();
+    apart.push_back(Size(phase));
+    joined.push_back(*size);
+    order.append({2 + count + int64_t(i), 2 + int64_t(i)});
+  }
+  apart.append(x.sizes.begin() + 2, x.sizes.end());
+  FailureOr<Tensor> split = viewAs(call, x, apart);
+  if (failed(split))
+    return failure();
+  return viewAs(call, call.b.transpose(*split, order), joined);
+}
+
+/// A transposed convolution as a convolution of stride 1 with reversed kernels.
+///
+/// If the stride divides the size of the kernel, the elements of the result with the same remainder by the stride read
+/// the same part of the kernel, a phase. The convolution computes all phases as channels, and interleave() puts them in
+/// order. Otherwise zeros are put between the elements of `x`, as many as the stride says.
+///
+/// Zeros are also put around `x`. The padding removes elements at both ends: it leaves out such zeros or, if these are
+/// too few, elements of the result. A weight that is infinite or NaN gives NaN where it meets a zero, unlike in torch.
 static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const Tensor &weight,
                                             Window window, ArrayRef<int64_t> more) {
   TensorBuilder &b = call.b;
-  FailureOr<Tensor> kernels = reversedKernels(call, weight, window.groups);
-  if (failed(kernels))
-    return failure();
-  Sizes sizes = x.sizes, offsets(x.rank(), Size(0));
-  SmallVector<int64_t> steps(x.rank(), 1), removed;
+  std::optional<int64_t> channels = weight.sizes[0].constant();
+  if (!channels || !weight.sizes[1].constant() || window.groups < 1 ||
+      *channels % window.groups != 0 ||
+      llvm::any_of(
+          ArrayRef<Size>(weight.sizes).drop_front(2),
+          [](const Size &size) { return size.constant().value_or(0) < 1; }))
+    return call.error()
+           << "expected a weight of known size, and a number of channels that is a multiple of "
+           << window.groups << ", got " << str(weight.sizes);
+  Sizes sizes = x.sizes, offsets(x.rank(), Size(0)), lengths;
+  SmallVector<int64_t> steps(x.rank(), 1), phases, firsts;
   for (auto [i, stride, padding, dilation, added] :
        llvm::enumerate(window.stride, window.padding, window.dilation, more)) {
-    int64_t reach = dilation * (*weight.sizes[2 + i].constant() - 1),
-            before = std::max<int64_t>(0, reach - padding);
+    int64_t kernel = *weight.sizes[2 + i].constant(), reach = dilation * (kernel - 1);
     if (stride < 1 || dilation < 1 || added >= std::max(stride, dilation))
       return call.error() << "expected strides and dilations of at least 1, and an output padding "
                              "below the stride or the dilation, got "
                           << stride << ", " << dilation << " and " << added;
-    removed.push_back(std::max<int64_t>(0, padding - reach));
     call.requireAtMost(Size(1), x.sizes[2 + i]);
-    std::optional<Size> apart = multiply(x.sizes[2 + i], Size(stride)),
-                        whole = apart ? add(*apart, Size(1 - stride + 2 * before + added))
+    bool hasPhases = dilation == 1 && kernel % stride == 0;
+    phases.push_back(hasPhases ? stride : 1);
+    int64_t before = hasPhases ? kernel / stride - 1 : std::max<int64_t>(0, reach - padding);
+    firsts.push_back(hasPhases ? padding : std::max<int64_t>(0, padding - reach));
+    steps[2 + i] = hasPhases ? 1 : stride;
+    offsets[2 + i] = before;
+    // The padding leaves out the added elements, as far as it reaches; they need one more element of each phase.
+    int64_t behind = hasPhases ? (added > padding) : added;
+    std::optional<Size> covered = multiply(x.sizes[2 + i], Size(stride)),
+                        apart = multiply(x.sizes[2 + i], Size(steps[2 + i])),
+                        whole = apart ? add(*apart, Size(1 - steps[2 + i] + 2 * before + behind))
+                                      : std::nullopt,
+                        all = covered ? add(*covered, Size(1 - stride + reach + added))
                                       : std::nullopt;
-    if (!whole || call.failed())
+    if (!whole || !all)
+      return failure();
+    call.requireAtMost(Size(2 * padding + 1), *all);
+    std::optional<Size> length = subtract(*all, Size(2 * padding));
+    if (!length || call.failed())
       return failure();
     sizes[2 + i] = *whole;
-    offsets[2 + i] = before;
-    steps[2 + i] = stride;
+    lengths.push_back(*length);
   }
-  Tensor apart = b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes, steps);
+  FailureOr<Tensor> kernels = reversedKernels(call, weight, window.groups, phases);
+  if (failed(kernels))
+    return failure();
+  Tensor apart = x;
+  if (sizes != x.sizes)
+    apart = b.surround(x, b.scalar(x.dtype, int64_t(0)), offsets, sizes, steps);
   window.stride.assign(window.stride.size(), 1);
   FailureOr<Tensor> whole = convolve(call, apart, *kernels, window);
-  for (auto [i, count] : llvm::enumerate(removed)) {
-    if (failed(whole) || count == 0)
-      continue;
-    const Size &size = whole->sizes[2 + i];
-    call.requireAtMost(Size(2 * count + 1), size);
-    std::optional<Size> rest = subtract(size, Size(2 * count));
-    if (!rest || call.failed())
-      return failure();
-    whole = b.slice(*whole, 2 + i, count, *rest);
-  }
+  if (failed(whole))
+    return failure();
+  whole = interleave(call, *whole, Size(window.groups * *weight.sizes[1].constant()), phases);
+  for (auto [i, first] : llvm::enumerate(firsts))
+    if (succeeded(whole) && (first > 0 || whole->sizes[2 + i] != lengths[i]))
+      whole = b.slice(*whole, 2 + i, first, lengths[i]);
   return whole;
 }
 

@@ -218,3 +218,24 @@ func.func @attention_order(%x: tensor<7x16xf32>, %w: tensor<2x4x16xf32>, %k: ten
       scale = 5.000000e-01 : f32} -> tensor<2x7x4xf32>
   return %o : tensor<2x7x4xf32>
 }
+
+// The innermost dimension of a product is computed in vectors, so a transposition that would leave two elements there
+// stays. One that leaves four moves to the product.
+// CHECK-LABEL: @two_innermost(
+// CHECK: %[[C:.*]] = linalg.contract {{.*}} -> tensor<2x64xf32>
+// CHECK: linalg.transpose ins(%[[C]] : tensor<2x64xf32>) outs(%{{.*}} : tensor<64x2xf32>)
+// CHECK-LABEL: @four_innermost(
+// CHECK: %[[C:.*]] = linalg.contract {{.*}} -> tensor<64x4xf32>
+// CHECK-NEXT: return %[[C]]
+func.func @two_innermost(%x: tensor<2x16xf32>, %w: tensor<64x16xf32>, %i: tensor<2x64xf32>) -> tensor<64x2xf32> {
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<2x16xf32>, tensor<64x16xf32>) outs(%i : tensor<2x64xf32>) -> tensor<2x64xf32>
+  %e = tensor.empty() : tensor<64x2xf32>
+  %t = linalg.transpose ins(%y : tensor<2x64xf32>) outs(%e : tensor<64x2xf32>) permutation = [1, 0]
+  return %t : tensor<64x2xf32>
+}
+func.func @four_innermost(%x: tensor<4x16xf32>, %w: tensor<64x16xf32>, %i: tensor<4x64xf32>) -> tensor<64x4xf32> {
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<4x16xf32>, tensor<64x16xf32>) outs(%i : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %e = tensor.empty() : tensor<64x4xf32>
+  %t = linalg.transpose ins(%y : tensor<4x64xf32>) outs(%e : tensor<64x4xf32>) permutation = [1, 0]
+  return %t : tensor<64x4xf32>
+}

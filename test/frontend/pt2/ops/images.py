@@ -93,6 +93,12 @@ for count, name in ((1, "conv_transpose1d.default"), (2, "conv_transpose2d.input
          groups=1, dilation=[2], near=1e-6)
     case(name, transpose_convolve, input=image, weight=random.standard_normal((4, 6) + (1,) * count).astype("float32"),
          bias=six, stride=[3] * count, padding=[1] * count, output_padding=[0] * count, near=1e-6)
+    # Strides that divide the kernel, with an output padding that the padding leaves out and one that it does not.
+    halves = random.standard_normal((4, 3) + (4,) * count).astype("float32")
+    case(name, transpose_convolve, input=image, weight=halves, bias=six, stride=[2] * count, padding=[1] * count,
+         output_padding=[1] * count, groups=2, near=1e-6)
+    case(name, transpose_convolve, input=image, weight=halves, bias=None, stride=[4, 2, 4][:count], padding=[0] * count,
+         output_padding=[1, 0, 3][:count], groups=2, near=1e-6)
     case("convolution.default", lambda x, w, b, s, p, d, t, o, g: transpose_convolve(x, w, b, s, p, o, g, d), input=image,
          weight=grouped, bias=six, stride=[2] * count, padding=[0] * count, dilation=[1] * count, transposed=True,
          output_padding=[1] * count, groups=2, near=1e-6)
