@@ -180,7 +180,8 @@ static int64_t choosePanelWidth(CpuAttr cpu, const MultiplyAdd &instruction, int
   if (columns <= kWidestSinglePanel)
     return columns;
   // Otherwise a panel is as wide as the best register block for many columns, so that a block reads contiguous memory.
-  // If that width does not divide the number of columns, the panel is one or more vectors narrower.
+  // If that width does not divide the number of columns, the panel is one or more vectors narrower; if no number of
+  // vectors does, all columns form one panel.
   int64_t lanes = cpu.getLanes(instruction.getSumType(cpu.getContext()));
   RegisterBlock block =
       chooseRegisterBlock(cpu, instruction, ShapedType::kDynamic, /*guarded=*/false);
@@ -200,14 +201,18 @@ Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
 TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
   static constexpr int64_t kRowsPerTask = 96;
   if (!shape.kernel || shape.hasChannelsLast) {
-    int64_t rows = kRowsPerTask;
-    // The tasks of all panels read the same rows one after the other, so these rows should take at most half of L2. But
-    // each task also reads a panel from beyond L2, 4 * lanes bytes for each vector of products of its rows. With three
-    // rows for each lane and two products in each cycle, this is 2.7 bytes in each cycle.
-    if (!shape.kernel && shape.depth.value_or(0) > 0)
-      rows = std::clamp<int64_t>(cpu.getL2() / 2 / (*shape.depth * getBytes(shape.types.a)),
-                                 3 * cpu.getLanes(), kRowsPerTask);
-    return {divideRows(shape.rows, rows, block ? block.getRows() : 1), 0};
+    int64_t rows = kRowsPerTask, height = block ? block.getRows() : 1;
+    // The tasks of all panels read the same rows one after the other, so the elements of these rows should take at most
+    // half of L2. But a task also reads its panel from beyond L2: 4 * lanes bytes for each step of the sum and each
+    // vector of columns, for one vector of products in each row. With three rows for each lane and two such vectors in a
+    // cycle, this is at most 2.7 bytes in a cycle.
+    if (!shape.kernel && shape.depth.value_or(0) > 0) {
+      int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsPerTask);
+      rows = std::clamp<int64_t>(cpu.getL2() / 2 / (*shape.depth * getBytes(shape.types.a)), least,
+                                 kRowsPerTask);
+      rows = std::max(height, rows / height * height);
+    }
+    return {divideRows(shape.rows, rows, height), 0};
   }
   // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
   // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the

@@ -2,12 +2,12 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-//   %1 = tensor.insert_slice %a into %0[0, 0] [1, 8] [1, 1]
+//   %1 = tensor.insert_slice %a into %x[0, 0] [1, 8] [1, 1]
 //   %2 = tensor.insert_slice %b into %1[1, 0] [1, 8] [1, 1]
 //   ... at least 16 insertions, each into the result of the one before it, which no other op reads
 // becomes
 //   %m = memref.alloc()
-//   bufferization.materialize_in_destination %0 in restrict writable %m       // not if %0 is empty
+//   bufferization.materialize_in_destination %x in restrict writable %m
 //   %m1 = memref.subview %m[0, 0] [1, 8] [1, 1]
 //   bufferization.materialize_in_destination %a in restrict writable %m1
 //   %m2 = memref.subview %m[1, 0] [1, 8] [1, 1]
@@ -17,20 +17,24 @@
 //
 // The analysis of one-shot bufferization compares each pair of accesses to tensors that may share memory, for each op
 // that writes to one of them. Its time therefore grows with the cube of the length of such a chain: 100 insertions take
-// 15 seconds. The writes to %m share no tensor.
+// 15 seconds. The writes to %m share no tensor. If %x is a tensor.empty, nothing is written for it, and if %x is the
+// buffer of a result, the parts are written to this buffer.
 //
-// eliminate-empty-tensors, which runs next, lets the op that computes %a write directly to %m1, at an earlier place than
-// the insertion. This is right because the parts are disjoint, no op reads %m before the last write, and the elements of
-// %0 are written before anything else. Chains whose parts overlap or have unknown places stay as they are, and so do
-// shorter chains.
-// Test: test/passes/bufferize/write-parts.mlir, test/tools/slice-writes.test
+// eliminate-empty-tensors, which runs next, may let the op that computes %a compute it in %m1. The analysis does not know
+// that %m1 is a part of %m, so the pass ensures that this is right: the parts are disjoint, no op reads %m before the last
+// part is written, the elements of %x are in %m before any op can compute in it, and no other op reads or overwrites %a. A
+// linalg.copy copies each source for which the last condition does not hold. Chains in loops, chains whose parts overlap
+// or have unknown places, and shorter chains stay as they are.
+// Test: test/passes/bufferize/write-parts.mlir, test/run/slice-writes.test
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Memory.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -82,7 +86,7 @@ static bool areDisjoint(tensor::InsertSliceOp a, tensor::InsertSliceOp b) {
 /// Returns the chain of insertions that begins with `insert`; none if this chain stays as it is.
 static SmallVector<tensor::InsertSliceOp> findChain(tensor::InsertSliceOp insert) {
   auto before = insert.getDest().getDefiningOp<tensor::InsertSliceOp>();
-  if (before && getNext(before) == insert)
+  if ((before && getNext(before) == insert) || !isa<func::FuncOp>(insert->getParentOp()))
     return {};
   SmallVector<tensor::InsertSliceOp> chain;
   for (tensor::InsertSliceOp next = insert; next; next = getNext(next))
@@ -102,14 +106,16 @@ static void write(OpBuilder &builder, Location loc, Value tensor, Value buffer) 
   write.setRestrict(true);
 }
 
-static void writeParts(ArrayRef<tensor::InsertSliceOp> chain) {
-  tensor::InsertSliceOp first = chain.front(), last = chain.back();
+/// The buffer for the elements of the chain that begins with `first`, with the elements of its destination.
+static Value createBuffer(tensor::InsertSliceOp first) {
   Value start = first.getDest();
-  OpBuilder builder(first);
-  // Ops that come after the buffer and the elements of `start` can write directly to the buffer.
   Operation *producer = start.getDefiningOp();
+  auto view = dyn_cast_or_null<bufferization::ToTensorOp>(producer);
+  if (view && view.getRestrict() && view.getWritable() && start.hasOneUse())
+    return view.getBuffer();
+  OpBuilder builder(first);
   bool isEmpty = isa_and_nonnull<tensor::EmptyOp>(producer);
-  if (producer && !isEmpty && producer->getBlock() == first->getBlock())
+  if (producer && !isEmpty)
     builder.setInsertionPointAfter(producer);
   else
     builder.setInsertionPointToStart(first->getBlock());
@@ -117,20 +123,33 @@ static void writeParts(ArrayRef<tensor::InsertSliceOp> chain) {
   Value buffer = memref::AllocOp::create(builder, first.getLoc(), type);
   if (!isEmpty)
     write(builder, first.getLoc(), start, buffer);
+  return buffer;
+}
+
+/// Whether an op computes `value` for its only use.
+static bool isComputedForUse(Value value) {
+  return value.hasOneUse() && isa_and_nonnull<linalg::LinalgOp>(value.getDefiningOp());
+}
+
+static void writeParts(ArrayRef<tensor::InsertSliceOp> chain) {
+  tensor::InsertSliceOp last = chain.back();
+  Value buffer = createBuffer(chain.front());
+  OpBuilder builder(last);
   for (tensor::InsertSliceOp insert : chain) {
     builder.setInsertionPoint(insert);
-    auto part = memref::SubViewOp::inferRankReducedResultType(
-        insert.getSourceType().getShape(), type, insert.getMixedOffsets(), insert.getMixedSizes(),
-        insert.getMixedStrides());
-    write(builder, insert.getLoc(), insert.getSource(),
-          memref::SubViewOp::create(builder, insert.getLoc(), part, buffer,
-                                    insert.getMixedOffsets(), insert.getMixedSizes(),
-                                    insert.getMixedStrides()));
+    auto type = memref::SubViewOp::inferRankReducedResultType(
+        insert.getSourceType().getShape(), cast<MemRefType>(buffer.getType()),
+        insert.getMixedOffsets(), insert.getMixedSizes(), insert.getMixedStrides());
+    Value part =
+        memref::SubViewOp::create(builder, insert.getLoc(), type, buffer, insert.getMixedOffsets(),
+                                  insert.getMixedSizes(), insert.getMixedStrides());
+    Value source = insert.getSource();
+    write(builder, insert.getLoc(),
+          isComputedForUse(source) ? source : copyOf(builder, insert.getLoc(), source), part);
   }
-  last.getResult().replaceAllUsesWith(
-      bufferization::ToTensorOp::create(builder, last.getLoc(), last.getType(), buffer,
-                                        /*restrict=*/true, /*writable=*/true)
-          .getResult());
+  Value filled = bufferization::ToTensorOp::create(builder, last.getLoc(), last.getType(), buffer,
+                                                   /*restrict=*/true, /*writable=*/true);
+  last.getResult().replaceAllUsesWith(filled);
   for (tensor::InsertSliceOp insert : llvm::reverse(chain))
     insert.erase();
 }

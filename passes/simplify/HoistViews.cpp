@@ -192,17 +192,15 @@ struct FoldEmptyTranspose : OpRewritePattern<linalg::TransposeOp> {
   }
 };
 
-/// The least size of the innermost dimension of a product, whose elements are computed together as a vector.
-constexpr int64_t kLeastVector = 4;
-
-/// Whether a product would get an innermost dimension that is too small for vectors, in place of a larger one.
-bool losesVectors(linalg::LinalgOp op, linalg::TransposeOp view) {
-  ArrayRef<int64_t> sizes = view.getInput().getType().getShape();
+/// Whether `op` is a product, and its result transposed by `permutation` would have an innermost dimension that is too
+/// small for vectors, in place of a larger one. An unknown size counts as large.
+bool losesVectors(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
+  constexpr int64_t kLeastVector = 4;
+  ArrayRef<int64_t> sizes = cast<ShapedType>(op->getResult(0).getType()).getShape();
   if (op.getNumReductionLoops() == 0 || sizes.empty())
     return false;
-  int64_t now = sizes.back(), then = sizes[view.getPermutation().back()];
-  return !ShapedType::isDynamic(then) && then < kLeastVector &&
-         (ShapedType::isDynamic(now) || now >= kLeastVector);
+  auto isSmall = [](int64_t size) { return !ShapedType::isDynamic(size) && size < kLeastVector; };
+  return isSmall(sizes[permutation.back()]) && !isSmall(sizes.back());
 }
 
 struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
@@ -214,7 +212,7 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
-    if (losesVectors(op, view))
+    if (losesVectors(op, view.getPermutation()))
       return rewriter.notifyMatchFailure(view, "expected an innermost dimension for vectors");
     SmallVector<Value> operands(op->getOperands());
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -237,7 +235,7 @@ FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &opera
     return failure();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
   llvm::sort(permutation, [&](int64_t a, int64_t b) { return (*loops)[a] < (*loops)[b]; });
-  if (llvm::is_sorted(permutation))
+  if (llvm::is_sorted(permutation) || losesVectors(producer, permutation))
     return failure();
   Location loc = operand.getOwner()->getLoc();
   SmallVector<OpFoldResult> sizes;

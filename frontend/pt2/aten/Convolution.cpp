@@ -299,8 +299,8 @@ static FailureOr<Tensor> interleave(Call &call, const Tensor &x, const Size &cha
 /// the same part of the kernel, a phase. The convolution computes all phases as channels, and interleave() puts them in
 /// order. Otherwise zeros are put between the elements of `x`, as many as the stride says.
 ///
-/// Zeros are also put around `x`. The padding removes elements at both ends: it leaves out such zeros or, if these are
-/// too few, elements of the result. A weight that is infinite or NaN gives NaN where it meets a zero, unlike in torch.
+/// Zeros are also put around `x`. The padding removes elements at both ends: it leaves out such zeros, and removes from
+/// the result what these do not cover. A weight that is infinite or NaN gives NaN where it meets a zero, unlike in torch.
 static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const Tensor &weight,
                                             Window window, ArrayRef<int64_t> more) {
   TensorBuilder &b = call.b;
@@ -323,17 +323,18 @@ static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const T
                              "below the stride or the dilation, got "
                           << stride << ", " << dilation << " and " << added;
     call.requireAtMost(Size(1), x.sizes[2 + i]);
-    bool hasPhases = dilation == 1 && kernel % stride == 0;
-    phases.push_back(hasPhases ? stride : 1);
-    int64_t before = hasPhases ? kernel / stride - 1 : std::max<int64_t>(0, reach - padding);
-    firsts.push_back(hasPhases ? padding : std::max<int64_t>(0, padding - reach));
-    steps[2 + i] = hasPhases ? 1 : stride;
+    bool hasPhases = stride > 1 && dilation == 1 && kernel % stride == 0;
+    // A zero on each side stands for `step` elements of the result.
+    int64_t step = hasPhases ? stride : 1, most = reach / step;
+    int64_t before = std::max<int64_t>(0, most - padding / step),
+            behind = std::max<int64_t>(0, most + llvm::divideCeilSigned(added - padding, step));
+    phases.push_back(step);
+    firsts.push_back(padding - (most - before) * step);
+    steps[2 + i] = stride / step;
     offsets[2 + i] = before;
-    // The padding leaves out the added elements, as far as it reaches; they need one more element of each phase.
-    int64_t behind = hasPhases ? (added > padding) : added;
     std::optional<Size> covered = multiply(x.sizes[2 + i], Size(stride)),
                         apart = multiply(x.sizes[2 + i], Size(steps[2 + i])),
-                        whole = apart ? add(*apart, Size(1 - steps[2 + i] + 2 * before + behind))
+                        whole = apart ? add(*apart, Size(1 - steps[2 + i] + before + behind))
                                       : std::nullopt,
                         all = covered ? add(*covered, Size(1 - stride + reach + added))
                                       : std::nullopt;

@@ -40,6 +40,14 @@ func.func @rows(%x: tensor<197x768xf32>, %w: tensor<12x768x64xf32>, %i: tensor<1
       outs(%i : tensor<197x12x64xf32>) -> tensor<197x12x64xf32>
   return %c : tensor<197x12x64xf32>
 }
+// Half of L2 holds 77 rows; a task has 72, which are whole blocks of 6.
+// CHECK-LABEL: @whole_blocks
+// CHECK: linalg.contract {{.*}}attn.block = #attn.block<rows = 6, {{.*}}attn.task = #attn.task<rows = 72>}
+func.func @whole_blocks(%x: tensor<?x1700xf32>, %w: tensor<12x1700x64xf32>, %i: tensor<?x12x64xf32>) -> tensor<?x12x64xf32> {
+  %c = linalg.contract indexing_maps = [#x, #w, #o] ins(%x, %w : tensor<?x1700xf32>, tensor<12x1700x64xf32>)
+      outs(%i : tensor<?x12x64xf32>) -> tensor<?x12x64xf32>
+  return %c : tensor<?x12x64xf32>
+}
 }
 
 // -----

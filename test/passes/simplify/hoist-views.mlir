@@ -239,3 +239,19 @@ func.func @four_innermost(%x: tensor<4x16xf32>, %w: tensor<64x16xf32>, %i: tenso
   %t = linalg.transpose ins(%y : tensor<4x64xf32>) outs(%e : tensor<64x4xf32>) permutation = [1, 0]
   return %t : tensor<64x4xf32>
 }
+
+// An elementwise op reads such a product through a map.
+// CHECK-LABEL: @read_transposed(
+// CHECK-NOT: linalg.transpose
+// CHECK: linalg.generic
+func.func @read_transposed(%x: tensor<2x16xf32>, %w: tensor<64x16xf32>, %i: tensor<2x64xf32>, %z: tensor<64x2xf32>) -> tensor<64x2xf32> {
+  %y = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %w : tensor<2x16xf32>, tensor<64x16xf32>) outs(%i : tensor<2x64xf32>) -> tensor<2x64xf32>
+  %e = tensor.empty() : tensor<64x2xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (b, a)>, affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+      ins(%y, %z : tensor<2x64xf32>, tensor<64x2xf32>) outs(%e : tensor<64x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<64x2xf32>
+  return %r : tensor<64x2xf32>
+}

@@ -1,7 +1,8 @@
 """slice_writes.py COUNT SEED: prints a module that writes COUNT slices of a tensor one after the other.
 
 The slices are rows of a copy of an argument, or of an empty tensor whose rows are all written. Their values are
-arguments, views, elementwise ops and products, computed just before the write or before all writes.
+arguments, views, elementwise ops and products, computed just before the write or before all writes. Later ops may
+overwrite the whole tensor and read one of the values again.
 """
 import random
 import sys
@@ -11,11 +12,11 @@ empty, early = rng.random() < 0.5, rng.random() < 0.5
 rows = count if empty else count + 3
 places = rng.sample(range(rows), count)
 row, whole = "tensor<1x8xf32>", f"tensor<{rows}x8xf32>"
-print(f"""func.func @forward(%x: {whole}, %w: tensor<8x8xf32>) -> {whole} {{
+print(f"""func.func @forward(%x: {whole}, %w: tensor<8x8xf32>) -> ({whole}, {row}) {{
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : {row}
   %z = linalg.fill ins(%zero : f32) outs(%e : {row}) -> {row}""")
-values, writes = [], []
+values, writes, names = [], [], []
 previous = "%start" if empty or rng.random() < 0.5 else "%x"
 if previous == "%start":
     print(f"  %start = tensor.empty() : {whole}" if empty else
@@ -37,5 +38,12 @@ for i, place in enumerate(places):
     writes += ([] if early else lines) + [
         f"  %y{i} = tensor.insert_slice {name} into {previous}[{place}, 0] [1, 8] [1, 1] : {row} into {whole}"]
     previous = f"%y{i}"
+    names.append(name)
 print("\n".join(values + writes))
-print(f"  return {previous} : {whole}\n}}")
+if rng.random() < 0.5:
+    print(f"  %over = linalg.matmul ins(%x, %w : {whole}, tensor<8x8xf32>) outs({previous} : {whole}) -> {whole}")
+    previous = "%over"
+print(f"""  %part = tensor.extract_slice {previous}[{rng.randrange(rows)}, 0] [1, 8] [1, 1] : {whole} to {row}
+  %again = linalg.add ins({rng.choice(names)}, %part : {row}, {row}) outs(%e : {row}) -> {row}
+  return {previous}, %again : {whole}, {row}
+}}""")
