@@ -72,4 +72,5 @@ def main(source, plot):
     pathlib.Path(plot).write_text(draw(read(results), f"{find_cpu()}, {results['context']['date'][:10]}."))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

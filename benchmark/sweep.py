@@ -6,8 +6,8 @@ shape, whose lengths are multiples of 32. The second number finds shapes whose t
 all shapes with a number above its limit, 1.3 and 1.5, after a second measurement, and exits with 1 if there are any.
 
 It also lists the attentions whose time is largest relative to the time that the compiler predicted: 60 of them, with
-this ratio relative to the median of all attentions. Such a shape may have got a plan that is not the best one. The script
-needs the environment of benchmark/peers/setup, or any other with PyTorch, and attn's Python package on PYTHONPATH.
+this ratio relative to the median of all attentions. Such a shape may have got a plan that is not the best one.
+sweep_picture.py draws the results. The script needs the environment of benchmark/peers/setup, or any other with PyTorch, and attn's Python package on PYTHONPATH.
 """
 import argparse
 import json
@@ -20,6 +20,8 @@ import attn
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
+
+from lengths import find_cpu
 
 LIMIT_OF_EAGER, LIMIT_OF_LARGER = 1.3, 1.5
 ROUNDS, SECONDS = 5, 0.02  # a ratio is the median of the rounds; a round repeats each call for this time
@@ -177,7 +179,8 @@ def main():
             continue
         rows.append({"kind": kind, "shape": text, "gflop": flop / 1e9, **measure(made, made_larger, options.threads)})
         with open(options.out, "w") as file:
-            json.dump(rows, file, indent=1)
+            json.dump({"cpu": find_cpu(), "date": time.strftime("%Y-%m-%d"), "threads": options.threads, "seed": options.seed,
+                       "rows": rows}, file, indent=0)
     slow = [row for row in rows if row["eager"] > LIMIT_OF_EAGER or row["larger"] > LIMIT_OF_LARGER]
     for row in sorted(slow, key=lambda row: -max(row["eager"] / LIMIT_OF_EAGER, row["larger"] / LIMIT_OF_LARGER)):
         print(f"{row['kind']}, {row['shape']}: {row['ms']:.3f} ms, {row['eager']:.2f} of eager, {row['larger']:.2f} of the next larger")
