@@ -24,7 +24,8 @@ def find(program):
         folders += [os.path.join(spec.submodule_search_locations[0], "bin")]
     found = shutil.which(program, path=os.pathsep.join(folders + [os.environ.get("PATH", os.defpath)]))
     if not found:
-        raise error(f"expected the program {program}: install the package attn-compiler, or put the program on PATH", "COMPILE")
+        raise error(f"expected the program {program}: install the package attn-compiler, put the program on PATH, or name its "
+                    "folder in ATTN_BIN", "COMPILE")
     return found
 
 
