@@ -116,8 +116,9 @@ static void buildBufferize(OpPassManager &manager, const PipelineOptions &) {
   OpPassManager &level = manager.nest<ModuleOp>();
   level.addNestedPass<func::FuncOp>(createCopyOverwritten());
   level.addNestedPass<func::FuncOp>(createOutParams());
-  level.addNestedPass<func::FuncOp>(createWriteParts());
   level.addNestedPass<func::FuncOp>(createCopyInserted());
+  // After attn-copy-inserted: only values that are computed for one insertion may be computed in the buffer.
+  level.addNestedPass<func::FuncOp>(createWriteParts());
   level.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions options;
   options.bufferizeFunctionBoundaries = true;

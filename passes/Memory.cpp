@@ -8,6 +8,7 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -15,6 +16,12 @@
 
 using namespace mlir;
 using namespace attn;
+
+void attn::materialize(OpBuilder &builder, Location loc, Value tensor, Value buffer) {
+  auto op = bufferization::MaterializeInDestinationOp::create(builder, loc, tensor, buffer);
+  op.setRestrict(true);
+  op.setWritable(true);
+}
 
 Value attn::copyOf(OpBuilder &builder, Location loc, Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());

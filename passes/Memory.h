@@ -15,6 +15,10 @@ namespace attn {
 /// A copy of `tensor` in memory of its own.
 mlir::Value copyOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);
 
+/// Writes the elements of `tensor` to `buffer`, which no other tensor shares.
+void materialize(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
+                 mlir::Value buffer);
+
 /// The operand in whose memory a destination-style op or a loop computes `result`, or null.
 mlir::OpOperand *initOf(mlir::OpResult result);
 

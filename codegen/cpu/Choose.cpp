@@ -1,4 +1,4 @@
-//===- Choose.cpp - which schedule and tiles an attention gets -------------===//
+//===- Choose.cpp - the plans of attentions and products --------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -203,9 +203,9 @@ TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block)
   if (!shape.kernel || shape.hasChannelsLast) {
     int64_t rows = kRowsPerTask, height = block ? block.getRows() : 1;
     // The tasks of all panels read the same rows one after the other, so the elements of these rows should take at most
-    // half of L2. But a task also reads its panel from beyond L2: 4 * lanes bytes for each step of the sum and each
-    // vector of columns, for one vector of products in each row. With three rows for each lane and two such vectors in a
-    // cycle, this is at most 2.7 bytes in a cycle.
+    // half of L2. But each task also reads a panel from L3. For each step of the sum, it loads 4 * lanes bytes for each
+    // vector of columns, and multiplies this vector once for each row. If a core multiplies two vectors in a cycle, and a
+    // task has at least three rows for each lane, it reads at most 2.7 bytes of the panel in a cycle.
     if (!shape.kernel && shape.depth.value_or(0) > 0) {
       int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsPerTask);
       rows = std::clamp<int64_t>(cpu.getL2() / 2 / (*shape.depth * getBytes(shape.types.a)), least,

@@ -24,8 +24,8 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
 /// The part of a product or a convolution that one task computes. Tasks have about equally many rows, enough to be worth
-/// the cost of a task. Their elements take at most half of L2 unless that would be too few rows for each panel. If `block`
-/// is not null, the rows are whole register blocks.
+/// the cost of a task. The elements of these rows take at most half of L2, unless a task would then have too few rows for
+/// each panel that it reads. If `block` is not null, the rows are whole register blocks.
 TaskSize planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block);
 
 /// The next two functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).

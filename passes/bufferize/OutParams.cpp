@@ -166,12 +166,6 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
       materialize(builder, loc, result, argument);
   }
 
-  void materialize(OpBuilder &builder, Location loc, Value value, Value buffer) {
-    auto op = bufferization::MaterializeInDestinationOp::create(builder, loc, value, buffer);
-    op.setRestrict(true);
-    op.setWritable(true);
-  }
-
   void store(OpBuilder &builder, Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &stored) {
     Location loc = value.getLoc();
     // Reshape the buffer before the computation, so that the computation can write to it.

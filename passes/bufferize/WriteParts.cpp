@@ -17,14 +17,14 @@
 //
 // The analysis of one-shot bufferization compares each pair of accesses to tensors that may share memory, for each op
 // that writes to one of them. Its time therefore grows with the cube of the length of such a chain: 100 insertions take
-// 15 seconds. The writes to %m share no tensor. If %x is a tensor.empty, nothing is written for it, and if %x is the
-// buffer of a result, the parts are written to this buffer.
+// 15 seconds. The writes to %m share no tensor. If %x has no elements yet, nothing is written for it. If %x is the buffer
+// of a result, the parts are written to this buffer.
 //
-// eliminate-empty-tensors, which runs next, may let the op that computes %a compute it in %m1. The analysis does not know
-// that %m1 is a part of %m, so the pass ensures that this is right: the parts are disjoint, no op reads %m before the last
-// part is written, the elements of %x are in %m before any op can compute in it, and no other op reads or overwrites %a. A
-// linalg.copy copies each source for which the last condition does not hold. Chains in loops, chains whose parts overlap
-// or have unknown places, and shorter chains stay as they are.
+// eliminate-empty-tensors, which runs next, lets the op that computes %a compute it in %m1. The analysis does not know
+// that %m1 is a part of %m. Four conditions make this right: the parts are disjoint, no op reads %m before the last part
+// is written, the elements of %x are in %m before any op can compute in it, and no other op reads or overwrites %a.
+// attn-copy-inserted, which runs before, ensures the last one. Chains in loops, chains whose parts overlap or have
+// unknown places, and shorter chains stay as they are.
 // Test: test/passes/bufferize/write-parts.mlir, test/run/slice-writes.test
 //
 //===----------------------------------------------------------------------===//
@@ -34,7 +34,6 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -50,7 +49,8 @@ using namespace attn;
 /// The least number of insertions that the pass replaces. The analysis of fewer takes less than 0.1 seconds.
 static constexpr size_t kManyInsertions = 16;
 
-/// The only op that reads the result of `insert`, if it is the next insertion into this result in the same block.
+/// Returns the next insertion of the chain: the only op that reads the result of `insert`, if it is in the same block and
+/// inserts into this result. Otherwise returns null.
 static tensor::InsertSliceOp getNext(tensor::InsertSliceOp insert) {
   if (!insert->hasOneUse())
     return {};
@@ -100,13 +100,7 @@ static SmallVector<tensor::InsertSliceOp> findChain(tensor::InsertSliceOp insert
   return chain;
 }
 
-static void write(OpBuilder &builder, Location loc, Value tensor, Value buffer) {
-  auto write = bufferization::MaterializeInDestinationOp::create(builder, loc, tensor, buffer);
-  write.setWritable(true);
-  write.setRestrict(true);
-}
-
-/// The buffer for the elements of the chain that begins with `first`, with the elements of its destination.
+/// Returns the buffer for the elements of the chain that begins with `first`, with the elements of its destination.
 static Value createBuffer(tensor::InsertSliceOp first) {
   Value start = first.getDest();
   Operation *producer = start.getDefiningOp();
@@ -114,21 +108,16 @@ static Value createBuffer(tensor::InsertSliceOp first) {
   if (view && view.getRestrict() && view.getWritable() && start.hasOneUse())
     return view.getBuffer();
   OpBuilder builder(first);
-  bool isEmpty = isa_and_nonnull<tensor::EmptyOp>(producer);
-  if (producer && !isEmpty)
+  if (producer)
     builder.setInsertionPointAfter(producer);
   else
     builder.setInsertionPointToStart(first->getBlock());
   auto type = MemRefType::get(first.getType().getShape(), first.getType().getElementType());
   Value buffer = memref::AllocOp::create(builder, first.getLoc(), type);
-  if (!isEmpty)
-    write(builder, first.getLoc(), start, buffer);
+  auto empty = dyn_cast_or_null<bufferization::AllocTensorOp>(producer);
+  if (!empty || empty.getCopy())
+    materialize(builder, first.getLoc(), start, buffer);
   return buffer;
-}
-
-/// Whether an op computes `value` for its only use.
-static bool isComputedForUse(Value value) {
-  return value.hasOneUse() && isa_and_nonnull<linalg::LinalgOp>(value.getDefiningOp());
 }
 
 static void writeParts(ArrayRef<tensor::InsertSliceOp> chain) {
@@ -143,9 +132,7 @@ static void writeParts(ArrayRef<tensor::InsertSliceOp> chain) {
     Value part =
         memref::SubViewOp::create(builder, insert.getLoc(), type, buffer, insert.getMixedOffsets(),
                                   insert.getMixedSizes(), insert.getMixedStrides());
-    Value source = insert.getSource();
-    write(builder, insert.getLoc(),
-          isComputedForUse(source) ? source : copyOf(builder, insert.getLoc(), source), part);
+    materialize(builder, insert.getLoc(), insert.getSource(), part);
   }
   Value filled = bufferization::ToTensorOp::create(builder, last.getLoc(), last.getType(), buffer,
                                                    /*restrict=*/true, /*writable=*/true);

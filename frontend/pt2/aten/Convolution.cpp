@@ -297,10 +297,10 @@ static FailureOr<Tensor> interleave(Call &call, const Tensor &x, const Size &cha
 ///
 /// If the stride divides the size of the kernel, the elements of the result with the same remainder by the stride read
 /// the same part of the kernel, a phase. The convolution computes all phases as channels, and interleave() puts them in
-/// order. Otherwise zeros are put between the elements of `x`, as many as the stride says.
+/// order. Otherwise `stride - 1` zeros are put between two elements of `x`.
 ///
-/// Zeros are also put around `x`. The padding removes elements at both ends: it leaves out such zeros, and removes from
-/// the result what these do not cover. A weight that is infinite or NaN gives NaN where it meets a zero, unlike in torch.
+/// Zeros are also put around `x`. The padding removes elements at both ends of the result: first it leaves out such zeros,
+/// and then elements of the result are cut off. A weight that is infinite or NaN gives NaN where it meets a zero, unlike in torch.
 static FailureOr<Tensor> convolveTransposed(Call &call, const Tensor &x, const Tensor &weight,
                                             Window window, ArrayRef<int64_t> more) {
   TensorBuilder &b = call.b;
