@@ -36,13 +36,12 @@ struct Side {
   bool isExact = true;
 };
 
-/// Splits one condition of a score region into parts that masks can state.
+/// Splits one condition of a score region into parts.
 class ConditionReader {
 public:
   explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
 
-  /// Adds to `kept` the parts that must hold for `condition` to be `truth`. After a failure, the parts in `kept` are
-  /// necessary but not sufficient.
+  /// Adds to `kept` the parts that must hold for `condition` to be `truth`.
   LogicalResult require(Value condition, bool truth) {
     return require(condition, isNonzero(), truth);
   }
@@ -51,6 +50,7 @@ public:
 
 private:
   LogicalResult require(Value value, const Test &test, bool truth);
+  LogicalResult state(Value value, const Test &test, bool truth);
   static LogicalResult both(LogicalResult left, LogicalResult right) {
     return failure(failed(left) || failed(right));
   }
@@ -117,6 +117,7 @@ private:
   AttentionOp op;
   MLIRContext *context;
   unsigned numScalars = 0;
+  Part comparison; // the comparison that is read
 };
 
 } // namespace
@@ -146,8 +147,24 @@ static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(At
               isEquality && isZero(right)};
 }
 
-/// Adds the parts that must hold for `test` of `value` to be `truth`; fails if there are parts that no mask states.
+/// Adds the parts that must hold for `test` of `value` to be `truth`. If no mask states them, a boolean `value` becomes
+/// a part of its own. For other values the function then fails, and the parts in `kept` are necessary, not sufficient.
 LogicalResult ConditionReader::require(Value value, const Test &test, bool truth) {
+  size_t numParts = kept.rest.size();
+  if (succeeded(state(value, test, truth)))
+    return success();
+  if (!value.getType().isInteger(1))
+    return failure();
+  bool ifTrue = test.holds(BoolAttr::get(context, true));
+  if (ifTrue == test.holds(BoolAttr::get(context, false)))
+    return failure();
+  kept.rest.truncate(numParts); // `value` contains them
+  kept.rest.push_back({value, ifTrue == truth});
+  return success();
+}
+
+/// Adds the parts that must hold for `test` of `value` to be `truth`; fails if there are parts that no mask states.
+LogicalResult ConditionReader::state(Value value, const Test &test, bool truth) {
   if (++numScalars > kMaxScalars)
     return failure();
   Builder builder(context);
@@ -280,6 +297,7 @@ std::optional<Side> ConditionReader::affine(Value value, unsigned &numTerms) {
 LogicalResult ConditionReader::requireComparison(arith::CmpIOp compare, bool truth) {
   Value left = compare.getLhs(), right = compare.getRhs();
   arith::CmpIPredicate predicate = compare.getPredicate();
+  comparison = {compare, truth};
   switch (truth ? predicate : arith::invertPredicate(predicate)) {
   case arith::CmpIPredicate::sge:
     return requireAtLeast(left, right, 0);
@@ -361,6 +379,7 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
     found.upper = constant;
   } else if (is(-1, 1, std::nullopt)) {
     found.lower = constant;
+    found.lowerParts = {comparison};
   } else if (flat[op.getKDim()] == -1 && llvm::none_of(symbols, [&](unsigned symbol) {
                return variesWith(symbol, op.getKDim());
              })) {
@@ -478,9 +497,8 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
   return captureElement(op, {lengths.getResult(0), read});
 }
 
-LogicalResult attn::readCondition(AttentionOp op, Value condition, bool truth, Kept &kept) {
+Kept attn::readCondition(AttentionOp op, Value condition, bool truth) {
   ConditionReader reader(op);
-  LogicalResult isWhole = reader.require(condition, truth);
-  kept.add(reader.kept);
-  return isWhole;
+  (void)reader.require(condition, truth); // a condition that no mask states becomes a part
+  return reader.kept;
 }

@@ -11,10 +11,18 @@
 
 namespace attn {
 
+/// A value of the region that must be nonzero, if `truth`, or zero for a pair to be kept.
+struct Part {
+  mlir::Value value;
+  bool truth;
+};
+
 /// Conditions that all hold for a pair that is kept.
 struct Kept {
   std::optional<int64_t> upper, lower; // k <= q + upper, k >= q - lower
+  llvm::SmallVector<Part> lowerParts;  // the comparisons that state `lower`
   llvm::SmallVector<mlir::Attribute> masks;
+  llvm::SmallVector<Part> rest; // what neither the bounds nor `masks` state
 
   void add(const Kept &other) {
     auto tighten = [](std::optional<int64_t> &bound, std::optional<int64_t> by) {
@@ -23,13 +31,15 @@ struct Kept {
     };
     tighten(upper, other.upper);
     tighten(lower, other.lower);
+    llvm::append_range(lowerParts, other.lowerParts);
     llvm::append_range(masks, other.masks);
+    llvm::append_range(rest, other.rest);
   }
 };
 
-/// Adds to `kept` the parts that must hold for `condition`, a boolean of the score region, to be `truth`. Computes and
-/// captures numbers of kept keys. After a failure, the parts in `kept` are necessary but not sufficient.
-llvm::LogicalResult readCondition(AttentionOp op, mlir::Value condition, bool truth, Kept &kept);
+/// Splits the condition that `condition`, a boolean of the score region, is `truth` into parts. Computes and captures
+/// numbers of kept keys.
+Kept readCondition(AttentionOp op, mlir::Value condition, bool truth);
 
 } // namespace attn
 

@@ -13,12 +13,18 @@
 //   %lengths = linalg.generic ins(%position) { max(%position + (linalg.index 0) + 1, 0) }        a number for each query
 //   attn.attention ins(%q, %k, %v) captures(%position, %lengths) mask(#attn.lengths<1>)
 //
+//   yield (select (%document_q == %document_k), %s, -inf)
+// becomes
+//   %keep = linalg.generic ins(%documents, %documents) { ==, yielded for each q and k }
+//   attn.attention ins(%q, %k, %v) captures(%keep) mask(#attn.dense<0>)
+//
 // The pass reads only fills and additions of -inf or 0 at the end of the region, because no op may change the -inf
 // afterwards. It splits a condition into parts that must all hold. A part is moved to the mask if it is a comparison
-// that a named mask states (causal, window, lengths) or a test of a captured element for zero. The pass treats a mask
-// tensor that the graph computes in the same way: captured operands that are formulas of positions move into the region
-// first. A part that no mask states stays where it is and still hides its pairs; loops then visit the keys that the
-// other parts keep. A lower bound of the keys without an upper bound stays as well.
+// that a named mask states (causal, window, lengths) or a test of a captured element for zero. The parts that no named
+// mask states are computed as boolean tensors, and the mask tests these. So the speed of a mask does not depend on how
+// the graph spells it. The pass treats a mask tensor that the graph computes in the same way: captured operands that
+// are formulas of positions move into the region first. A part that depends on the scores, such as a threshold, stays
+// in the region and still hides its pairs; loops then visit the keys that the other parts keep.
 //
 // A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
 // lowest float becomes a mask if every row is proved to keep a pair, and if the other scores are computed from the
@@ -34,6 +40,7 @@
 #include "passes/raise/Captures.h"
 #include "passes/raise/Conditions.h"
 #include "passes/raise/HiddenPairs.h"
+#include "passes/raise/MaskTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -155,13 +162,12 @@ namespace {
 /// states the whole condition.
 struct Condition {
   Kept kept;
-  bool isWhole;
   Location loc;
   llvm::unique_function<void()> erase;
 };
 } // namespace
 
-static Kept boundsOf(ArrayRef<Condition> conditions) {
+static Kept keptBy(ArrayRef<Condition> conditions) {
   Kept bounds;
   for (const Condition &condition : conditions)
     bounds.add(condition.kept);
@@ -186,9 +192,8 @@ static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kep
 
 /// Whether every row keeps a pair under the present mask and the conditions.
 static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
-  Kept bounds = boundsOf(conditions);
-  if ((bounds.lower && !canTakeLower(bounds)) ||
-      !llvm::all_of(conditions, [](const Condition &condition) { return condition.isWhole; }))
+  Kept bounds = keptBy(conditions);
+  if ((bounds.lower && !canTakeLower(bounds)) || !bounds.rest.empty())
     return false;
   SmallVector<Attribute> all = withBounds(masksOf(op), bounds, op.getContext());
   PairCounts counts = countPairs(op);
@@ -199,16 +204,14 @@ static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
 /// Moves the fills at the end of the region to the mask, and splits mask tensors that the graph computes.
 static void extractMask(AttentionOp op) {
   SmallVector<Attribute> masks = masksOf(op);
-  SmallVector<Condition> conditions;
+  SmallVector<Condition, 1> conditions;
   for (Attribute mask : masks) {
     auto dense = dyn_cast<DenseAttr>(mask);
     Value computed = dense ? computeCapture(op, dense.getCapture()) : Value();
     if (!computed)
       continue;
-    Kept kept;
-    bool isWhole =
-        succeeded(readCondition(op, computed, dense.getKeeps() == Polarity::Nonzero, kept));
-    conditions.push_back({kept, isWhole, op.getCaptures()[dense.getCapture()].getLoc(),
+    conditions.push_back({readCondition(op, computed, dense.getKeeps() == Polarity::Nonzero),
+                          op.getCaptures()[dense.getCapture()].getLoc(),
                           [&masks, mask] { llvm::erase(masks, mask); }});
   }
   computeCaptures(op);
@@ -220,28 +223,30 @@ static void extractMask(AttentionOp op) {
       score = fill->score;
       if (fill->isFinite && !firstFinite)
         firstFinite = conditions.size();
-      Kept kept;
-      bool isWhole = succeeded(readCondition(op, fill->condition, !fill->hides, kept));
-      conditions.push_back({kept, isWhole, fill->op->getLoc(), [fill = *fill] {
-                              fill.op->replaceAllUsesWith(ValueRange(fill.score));
-                              fill.op->erase();
-                            }});
+      conditions.push_back(
+          {readCondition(op, fill->condition, !fill->hides), fill->op->getLoc(), [fill = *fill] {
+             fill.op->replaceAllUsesWith(ValueRange(fill.score));
+             fill.op->erase();
+           }});
     }
   }
 
   MLIRContext *context = op.getContext();
   if (firstFinite && !(isWithinBounds(op, score) && keepsEveryRow(op, conditions)))
     conditions.truncate(*firstFinite);
-  bool takesLower = canTakeLower(boundsOf(conditions));
-  Kept kept;
+  Kept kept = keptBy(conditions);
+  if (!canTakeLower(kept)) {
+    kept.lower.reset();
+    llvm::append_range(kept.rest, kept.lowerParts);
+  }
+  computeMaskTensors(op, kept);
   for (Condition &condition : conditions) {
-    bool isStated = condition.isWhole && (takesLower || !condition.kept.lower);
-    if (!takesLower)
-      condition.kept.lower.reset();
-    kept.add(condition.kept);
-    if (condition.kept.upper || !condition.kept.masks.empty())
+    const Kept &parts = condition.kept;
+    size_t numTensors =
+        llvm::count_if(parts.rest, [&](Part part) { return canComputeTensor(op, part); });
+    if (parts.upper || !parts.masks.empty() || numTensors > 0)
       addLocation(op, op.getMaskAttrName(), condition.loc);
-    if (isStated)
+    if (numTensors == parts.rest.size())
       condition.erase();
   }
 

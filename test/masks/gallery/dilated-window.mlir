@@ -1,15 +1,15 @@
-// Dilated sliding window: every second key of the last 16. Only the window becomes a mask attribute and lets loops
-// skip tiles. The score region tests for each pair whether the distance is even.
+// Dilated sliding window: every second key of the last 16. A named mask states the window, which lets loops skip tiles. A
+// boolean tensor states whether the distance is even, which hides no whole tile.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
-// CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.window<left = 15, right = 0>
-// CHECK: tiles: 14 run, 18 skipped
+// CHECK: attention fused, schedule per-head, tiles of 16 queries and 32 keys, mask #attn.and<[#attn.window<left = 15, right = 0>, #attn.dense<0>]>, tiles skipped
+// CHECK: tiles: 10 run, 6 skipped
 // CHECK: output 0: error {{[0-9.]+}}e-0{{[6-9]}},
 
 func.func @f(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>) -> tensor<2x64x8xf32> {
   %e = tensor.empty() : tensor<2x64x8xf32>
   %o = attn.attention ins(%q, %k, %v : tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>)
-      outs(%e : tensor<2x64x8xf32>) plan(<"per-head", q = 16, k = 16>) {
+      outs(%e : tensor<2x64x8xf32>) plan(<"per-head", q = 16, k = 32>) {
       indexing_maps = [affine_map<(h, q, k, d, e) -> (h, q, d)>, affine_map<(h, q, k, d, e) -> (h, k, d)>,
                        affine_map<(h, q, k, d, e) -> (h, k, e)>,
                        affine_map<(h, q, k, d, e) -> (h, q, e)>],

@@ -1,16 +1,15 @@
-// Sparse Transformer, strided: the last 8 keys and every eighth key before them. Only the causal condition becomes a
-// mask attribute and lets loops skip tiles. The score region tests for each pair whether the key is one of
-// these.
+// Sparse Transformer, strided: the last 8 keys and every eighth key before them. A named mask states the causal condition,
+// and a boolean tensor states whether the key is one of these.
 
 // RUN: attn-run %s --reference --opt-report | FileCheck %s
-// CHECK: attention fused, schedule per-head, tiles of 16 queries and 16 keys, mask #attn.causal
-// CHECK: tiles: 20 run, 12 skipped
+// CHECK: attention fused, schedule per-head, tiles of 16 queries and 32 keys, mask #attn.and<[#attn.causal, #attn.dense<0>]>, tiles skipped
+// CHECK: tiles: 12 run, 4 skipped
 // CHECK: output 0: error {{[0-9.]+}}e-0{{[6-9]}},
 
 func.func @f(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>) -> tensor<2x64x8xf32> {
   %e = tensor.empty() : tensor<2x64x8xf32>
   %o = attn.attention ins(%q, %k, %v : tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>)
-      outs(%e : tensor<2x64x8xf32>) plan(<"per-head", q = 16, k = 16>) {
+      outs(%e : tensor<2x64x8xf32>) plan(<"per-head", q = 16, k = 32>) {
       indexing_maps = [affine_map<(h, q, k, d, e) -> (h, q, d)>, affine_map<(h, q, k, d, e) -> (h, k, d)>,
                        affine_map<(h, q, k, d, e) -> (h, k, e)>,
                        affine_map<(h, q, k, d, e) -> (h, q, e)>],

@@ -326,11 +326,18 @@ func.func @bias_above_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: a pair is hidden if both conditions hold, so the kept pairs are not those of a conjunction of masks.
+// A pair is hidden if both conditions hold, so the kept pairs are not those of a conjunction of named masks. They become
+// a boolean tensor over the loops that the conditions name.
 // CHECK-LABEL: @either_keeps(
-// CHECK-NOT: mask(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK-SAME: %[[MASK:arg1]]: tensor<9x9xi1>
+// CHECK: %[[KEEP:.*]] = linalg.generic {{.*}} ins(%[[MASK]] : tensor<9x9xi1>) outs(%{{.*}} : tensor<9x9xi1>)
+// CHECK: linalg.index 0
+// CHECK: linalg.index 1
+// CHECK: %[[HIDDEN:.*]] = arith.andi
+// CHECK: %[[KEPT:.*]] = arith.xori %[[HIDDEN]], %true
+// CHECK: linalg.yield %[[KEPT]]
+// CHECK: attn.attention {{.*}} captures(%[[KEEP]] : tensor<9x9xi1>) {{.*}} mask(#attn.dense<0>)
+// CHECK-NOT: score
 func.func @either_keeps(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
@@ -344,11 +351,62 @@ func.func @either_keeps(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: #attn.window needs an upper bound of the key too.
-// CHECK-LABEL: @keys_from_the_query_on(
-// CHECK-NOT: mask(
+// Documents, a causal mask and a mask that the caller gives: the causal bound stays a named mask, and one tensor has the
+// two other conditions.
+// CHECK-LABEL: @documents(
+// CHECK-SAME: %[[GIVEN:arg1]]: tensor<9x9xi1>, %[[IDS:arg2]]: tensor<2x9xi64>
+// CHECK: %[[KEEP:.*]] = linalg.generic {{.*}} ins(%[[GIVEN]], %[[IDS]], %[[IDS]] : {{.*}}) outs(%{{.*}} : tensor<2x9x9xi1>)
+// CHECK: ^bb0(%[[G:.*]]: i1, %[[A:.*]]: i64, %[[B:.*]]: i64, %{{.*}}: i1):
+// CHECK-NEXT: %[[SAME:.*]] = arith.cmpi eq, %[[A]], %[[B]]
+// CHECK-NEXT: %[[ALL:.*]] = arith.andi %[[SAME]], %[[G]]
+// CHECK-NEXT: linalg.yield %[[ALL]]
+// CHECK: attn.attention {{.*}} captures(%[[KEEP]] : tensor<2x9x9xi1>) {{.*}} mask(#attn.and<[#attn.causal, #attn.dense<0>]>)
+// CHECK-NOT: score
+func.func @documents(%x: tensor<2x9x8xf32>, %given: tensor<9x9xi1>, %ids: tensor<2x9xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%given, %ids, %ids : tensor<9x9xi1>, tensor<2x9xi64>, tensor<2x9xi64>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, affine_map<(b, q, k, d, e) -> (b, q)>, affine_map<(b, q, k, d, e) -> (b, k)>, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1, %e1: i64, %e2: i64):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0.0 : f32
+        %same = arith.cmpi eq, %e1, %e2 : i64
+        %mask = arith.select %same, %zero, %inf : f32
+        %t = arith.addf %s, %mask : f32
+        %u = arith.select %e0, %t, %inf : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %v = arith.select %ahead, %inf, %u : f32
+        attn.yield %v : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A threshold of the scores stays in the region; the mask states the other part of the condition too.
+// CHECK-LABEL: @threshold(
+// CHECK: %[[KEEP:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<9xi1>)
+// CHECK: mask(#attn.dense<1>)
+// CHECK: score
+// CHECK: arith.cmpf
 // CHECK: arith.select
-// CHECK: attn.yield
+func.func @threshold(%x: tensor<2x9x8xf32>, %c0: tensor<9xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9xi64>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, affine_map<(b, q, k, d, e) -> (k)>, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i64):
+        %inf = arith.constant 0xFF800000 : f32
+        %zero = arith.constant 0.0 : f32
+        %three = arith.constant 3 : i64
+        %large = arith.cmpf ogt, %s, %zero : f32
+        %valid = arith.cmpi eq, %e0, %three : i64
+        %kept = arith.andi %large, %valid : i1
+        %t = arith.select %kept, %s, %inf : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// No window: #attn.window needs an upper bound of the key too.
+// CHECK-LABEL: @keys_from_the_query_on(
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<9x9xi1>)
+// CHECK: mask(#attn.dense<0>)
+// CHECK-NOT: score
 func.func @keys_from_the_query_on(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
@@ -361,11 +419,14 @@ func.func @keys_from_the_query_on(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: one comparison is with 1 instead of 0; the other one is true for NaN, which #attn.dense counts as nonzero.
+// #attn.dense does not test the operands: one comparison is with 1 instead of 0; the other one is true for NaN, which
+// #attn.dense counts as nonzero. The two tensors have different loops, so that both stay small.
 // CHECK-LABEL: @other_tests(
-// CHECK-NOT: mask(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x9xi1>)
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<9x9xi1>)
+// CHECK: captures(%{{.*}}, %{{.*}} : tensor<2x9xi1>, tensor<9x9xi1>)
+// CHECK-SAME: mask(#attn.and<[#attn.dense<0>, #attn.dense<1>]>)
+// CHECK-NOT: score
 func.func @other_tests(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %c1: tensor<2x1x9xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0, %c1 : tensor<9x9xf32>, tensor<2x1x9xi64>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #qk, #bk, #o], scale = 1.0 : f32} score {

@@ -1,0 +1,161 @@
+//===- MaskTensors.cpp - conditions as boolean tensors ---------------------===//
+//
+// Part of attn, under Apache-2.0 WITH LLVM-exception.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/raise/MaskTensors.h"
+#include "passes/raise/Captures.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+/// Parts of conditions, the ops of the region that compute them, and the loops and captured operands that they read.
+struct Computation {
+  SmallVector<Part> parts;
+  llvm::SetVector<Operation *> ops;
+  llvm::SmallBitVector dims, captures;
+
+  /// Whether one of the two computations names all loops of the other.
+  bool isNested(const Computation &other) const {
+    return !dims.test(other.dims) || !other.dims.test(dims);
+  }
+  void add(const Computation &other) {
+    parts.append(other.parts);
+    ops.insert_range(other.ops);
+    dims |= other.dims;
+    captures |= other.captures;
+  }
+};
+} // namespace
+
+/// The computation of `part`, if it does not depend on the scores.
+static std::optional<Computation> findComputation(AttentionOp op, Part part) {
+  Block *score = &op.getScore().front();
+  unsigned numDims = op.getKDim() + 1;
+  Computation found{
+      {part}, {}, llvm::SmallBitVector(numDims), llvm::SmallBitVector(op.getCaptures().size())};
+  SmallVector<Value> values = {part.value};
+  while (!values.empty()) {
+    Value value = values.pop_back_val();
+    if (Operation *inner = value.getDefiningOp()) {
+      if (inner->getBlock() == score && found.ops.insert(inner))
+        llvm::append_range(values, inner->getOperands());
+      continue;
+    }
+    auto argument = cast<BlockArgument>(value);
+    unsigned number = argument.getArgNumber();
+    if (argument.getOwner() != score)
+      continue;
+    if (number == numDims)
+      return std::nullopt; // the score
+    if (number < numDims)
+      found.dims.set(number);
+    else
+      found.captures.set(number - numDims - 1);
+  }
+  for (unsigned capture : found.captures.set_bits())
+    for (unsigned dim = 0; dim < numDims; ++dim)
+      if (op.getCaptureMap(capture).isFunctionOfDim(dim))
+        found.dims.set(dim);
+  return found;
+}
+
+static Value isNonzero(OpBuilder &builder, Location loc, Value value) {
+  Type type = value.getType();
+  if (type.isInteger(1))
+    return value;
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  if (isa<FloatType>(type)) // a NaN is not zero
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, value, zero);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
+}
+
+/// Computes and captures a boolean tensor that is true where all parts of `computation` hold.
+static unsigned captureComputation(AttentionOp op, const Computation &computation) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  SmallVector<unsigned> dims(computation.dims.set_bits());
+  SmallVector<AffineExpr> loopOf(op.getQueryMap().getNumDims(), builder.getAffineConstantExpr(0));
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<Range> domain = op.getIterationDomain(builder);
+  for (auto [loop, dim] : llvm::enumerate(dims)) {
+    loopOf[dim] = builder.getAffineDimExpr(loop);
+    sizes.push_back(domain[dim].size);
+  }
+  SmallVector<Value> operands;
+  SmallVector<AffineMap> maps;
+  for (unsigned capture : computation.captures.set_bits()) {
+    operands.push_back(op.getCaptures()[capture]);
+    maps.push_back(op.getCaptureMap(capture).replaceDimsAndSymbols(loopOf, {}, dims.size(), 0));
+  }
+  maps.push_back(builder.getMultiDimIdentityMap(dims.size()));
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, builder.getI1Type());
+  SmallVector<utils::IteratorType> loops(dims.size(), utils::IteratorType::parallel);
+  auto computeAll = [&](OpBuilder &b, Location loc, ValueRange elements) {
+    Block &score = op.getScore().front();
+    IRMapping mapping;
+    for (auto [loop, dim] : llvm::enumerate(dims))
+      mapping.map(score.getArgument(dim), linalg::IndexOp::create(b, loc, loop));
+    for (auto [capture, element] : llvm::zip(computation.captures.set_bits(), elements))
+      mapping.map(score.getArgument(op.getKDim() + 2 + capture), element);
+    for (Operation &inner : score)
+      if (computation.ops.contains(&inner))
+        b.clone(inner, mapping);
+    Value all;
+    for (Part part : computation.parts) {
+      Value holds = isNonzero(b, loc, mapping.lookupOrDefault(part.value));
+      if (!part.truth)
+        holds = arith::XOrIOp::create(b, loc, holds,
+                                      arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+      all = all ? arith::AndIOp::create(b, loc, all, holds) : holds;
+    }
+    linalg::YieldOp::create(b, loc, all);
+  };
+  auto keep = linalg::GenericOp::create(builder, loc, empty.getType(), operands, empty, maps, loops,
+                                        computeAll);
+  AffineMap read =
+      AffineMap::getMultiDimMapWithTargets(op.getQueryMap().getNumDims(), dims, op.getContext());
+  return captureElement(op, {keep.getResult(0), read});
+}
+
+bool attn::canComputeTensor(AttentionOp op, Part part) {
+  std::optional<Computation> found = findComputation(op, part);
+  return found && found->dims[op.getKDim()];
+}
+
+void attn::computeMaskTensors(AttentionOp op, Kept &kept) {
+  SmallVector<Computation> computations;
+  auto add = [&](Part part, bool mayBeNew) {
+    Computation found = *findComputation(op, part);
+    auto *shared = llvm::find_if(computations,
+                                 [&](const Computation &other) { return other.isNested(found); });
+    if (shared != computations.end())
+      shared->add(found);
+    else if (mayBeNew)
+      computations.push_back(std::move(found));
+    else
+      return false;
+    return true;
+  };
+  llvm::erase_if(kept.rest, [&](Part part) {
+    return canComputeTensor(op, part) && add(part, /*mayBeNew=*/true);
+  });
+  if (computations.empty())
+    return;
+  llvm::erase_if(kept.masks, [&](Attribute mask) {
+    auto dense = dyn_cast<DenseAttr>(mask);
+    if (!dense)
+      return false;
+    Value element = op.getScore().getArgument(op.getKDim() + 2 + dense.getCapture());
+    return add({element, dense.getKeeps() == Polarity::Nonzero}, /*mayBeNew=*/false);
+  });
+  for (const Computation &computation : computations)
+    kept.masks.push_back(
+        DenseAttr::get(op.getContext(), captureComputation(op, computation), Polarity::Nonzero));
+}
