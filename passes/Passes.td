@@ -414,6 +414,7 @@ def TileKeys : Pass<"attn-tile-keys", "::mlir::func::FuncOp"> {
     passes/tile/TileKeys.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }

@@ -48,6 +48,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -107,6 +108,10 @@ private:
 
   /// A temporary of a full tile, sliced to `sizes`.
   Value temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, Type elementType);
+
+  /// Gives `temporary` memory of its own. Without this, bufferization would use the memory of a tensor that the temporary
+  /// is copied to.
+  void keepApart(Value temporary);
 
   /// A copy of `tile` with elements of `type`, in a temporary of the size `full`; `tile` itself if it has this type.
   Value convert(Value tile, ArrayRef<int64_t> full, Type type);
@@ -247,6 +252,14 @@ Value KeyLoops::temporary(ArrayRef<int64_t> full, ArrayRef<OpFoldResult> sizes, 
   Value tile = tensor::EmptyOp::create(rewriter, loc, allocated, elementType);
   SmallVector<OpFoldResult> offsets(sizes.size(), zero), strides(sizes.size(), one);
   return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
+}
+
+void KeyLoops::keepApart(Value temporary) {
+  auto empty = temporary.getDefiningOp<tensor::ExtractSliceOp>().getSource().getDefiningOp();
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(empty);
+  rewriter.replaceOpWithNewOp<bufferization::AllocTensorOp>(
+      empty, cast<RankedTensorType>(empty->getResult(0).getType()), empty->getOperands());
 }
 
 void KeyLoops::splitScale() {
@@ -718,7 +731,9 @@ void KeyLoops::run() {
   if (op.getState()) {
     outMax = view(op.getOuts()[1], op.getOutMap(1), zero, zero);
     outSum = view(op.getOuts()[2], op.getOutMap(2), zero, zero);
-    if (!inPlace()) // otherwise the state is copied to the outputs from registers
+    if (inPlace()) // the state is copied to the outputs from registers
+      llvm::for_each(empties, [&](Value empty) { keepApart(empty); });
+    else
       empties = {outMax.slice, outSum.slice, out.slice};
   }
   Value sink = op.getSink() ? view(op.getSink(), op.getSinkMap(), zero, zero).slice : Value();
