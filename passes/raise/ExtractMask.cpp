@@ -21,8 +21,8 @@
 // The pass reads only fills and additions of -inf or 0 at the end of the region, because no op may change the -inf
 // afterwards. It splits a condition into parts that must all hold. A part is moved to the mask if it is a comparison
 // that a named mask states (causal, window, lengths) or a test of a captured element for zero. The parts that no named
-// mask states are computed as boolean tensors, and the mask tests these. So the speed of a mask does not depend on how
-// the graph spells it. The pass treats a mask tensor that the graph computes in the same way: captured operands that
+// mask states are computed as a boolean tensor, and the mask tests this tensor. So the speed of a mask does not depend
+// on how the graph spells it. The pass treats a mask tensor that the graph computes in the same way: captured operands that
 // are formulas of positions move into the region first. A part that depends on the scores, such as a threshold, stays
 // in the region and still hides its pairs; loops then visit the keys that the other parts keep.
 //
@@ -40,7 +40,7 @@
 #include "passes/raise/Captures.h"
 #include "passes/raise/Conditions.h"
 #include "passes/raise/HiddenPairs.h"
-#include "passes/raise/MaskTensors.h"
+#include "passes/raise/MaskTensor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -239,7 +239,7 @@ static void extractMask(AttentionOp op) {
     kept.lower.reset();
     llvm::append_range(kept.rest, kept.lowerParts);
   }
-  computeMaskTensors(op, kept);
+  computeMaskTensor(op, kept);
   for (Condition &condition : conditions) {
     const Kept &parts = condition.kept;
     size_t numTensors =

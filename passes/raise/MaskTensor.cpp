@@ -1,10 +1,10 @@
-//===- MaskTensors.cpp - conditions as boolean tensors ---------------------===//
+//===- MaskTensor.cpp - conditions as a boolean tensor ---------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/raise/MaskTensors.h"
+#include "passes/raise/MaskTensor.h"
 #include "passes/raise/Captures.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,10 +21,6 @@ struct Computation {
   llvm::SetVector<Operation *> ops;
   llvm::SmallBitVector dims, captures;
 
-  /// Whether one of the two computations names all loops of the other.
-  bool isNested(const Computation &other) const {
-    return !dims.test(other.dims) || !other.dims.test(dims);
-  }
   void add(const Computation &other) {
     parts.append(other.parts);
     ops.insert_range(other.ops);
@@ -129,33 +125,24 @@ bool attn::canComputeTensor(AttentionOp op, Part part) {
   return found && found->dims[op.getKDim()];
 }
 
-void attn::computeMaskTensors(AttentionOp op, Kept &kept) {
-  SmallVector<Computation> computations;
-  auto add = [&](Part part, bool mayBeNew) {
+void attn::computeMaskTensor(AttentionOp op, Kept &kept) {
+  std::optional<Computation> all;
+  auto add = [&](Part part) {
     Computation found = *findComputation(op, part);
-    auto *shared = llvm::find_if(computations,
-                                 [&](const Computation &other) { return other.isNested(found); });
-    if (shared != computations.end())
-      shared->add(found);
-    else if (mayBeNew)
-      computations.push_back(std::move(found));
+    if (all)
+      all->add(found);
     else
-      return false;
+      all = std::move(found);
     return true;
   };
-  llvm::erase_if(kept.rest, [&](Part part) {
-    return canComputeTensor(op, part) && add(part, /*mayBeNew=*/true);
-  });
-  if (computations.empty())
+  llvm::erase_if(kept.rest, [&](Part part) { return canComputeTensor(op, part) && add(part); });
+  if (!all)
     return;
   llvm::erase_if(kept.masks, [&](Attribute mask) {
     auto dense = dyn_cast<DenseAttr>(mask);
-    if (!dense)
-      return false;
-    Value element = op.getScore().getArgument(op.getKDim() + 2 + dense.getCapture());
-    return add({element, dense.getKeeps() == Polarity::Nonzero}, /*mayBeNew=*/false);
+    return dense && add({op.getScore().getArgument(op.getKDim() + 2 + dense.getCapture()),
+                         dense.getKeeps() == Polarity::Nonzero});
   });
-  for (const Computation &computation : computations)
-    kept.masks.push_back(
-        DenseAttr::get(op.getContext(), captureComputation(op, computation), Polarity::Nonzero));
+  kept.masks.push_back(
+      DenseAttr::get(op.getContext(), captureComputation(op, *all), Polarity::Nonzero));
 }

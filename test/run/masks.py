@@ -1,0 +1,151 @@
+"""masks.py FOLDER: checks that the speed of a mask does not depend on how a graph spells it.
+
+Each condition is given to scaled_dot_product_attention, and is spelled by hand in four ways. The spellings must run
+and skip as many tiles as the mask of scaled_dot_product_attention, need no more memory for temporary results, and give
+the results that torch computes. Conditions come from positions, ids, lengths and masks of the caller; some consist of
+several parts, which the spellings apply one after the other.
+"""
+import functools
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+
+BATCH, HEADS, ROWS, SIZE = 2, 2, 256, 32
+torch.manual_seed(1)
+IDS = torch.stack([torch.arange(ROWS) // 64, torch.arange(ROWS) // 50])
+PADDING = torch.arange(ROWS) < torch.tensor([[200], [256]])
+PAIRS = IDS[:, None, :, None] == IDS[:, None, None, :]
+FIRST = torch.arange(ROWS)[None, :] < torch.tensor([[190], [220]])
+
+
+def positions():
+    i = torch.arange(ROWS)
+    return i[:, None], i[None, :]
+
+
+def of_pairs(ids):
+    return ids[:, None, :, None], ids[:, None, None, :]
+
+
+def same(ids):
+    q, k = of_pairs(ids)
+    return q == k
+
+
+def causal():
+    q, k = positions()
+    return q >= k
+
+
+def prefix():
+    q, k = positions()
+    return (k < 60) | (q >= k)
+
+
+def blocks():
+    q, k = positions()
+    return q // 64 == k // 64
+
+
+def window_and_sinks():
+    q, k = positions()
+    return ((k < 4) | (q - k < 40)) & (q >= k)
+
+
+def grid():
+    q, k = positions()
+    return (q // 64 == k // 64) | ((q % 64 == k % 64) & (q > 128))
+
+
+def windows_of_heads():
+    q, k = positions()
+    return (q - k).abs() <= torch.tensor([16, 64])[:, None, None]
+
+
+def later_keys():
+    q, k = positions()
+    return k >= q
+
+
+# The parts of each condition, and the inputs that they read.
+CONDITIONS = {
+    "documents": (lambda ids: [same(ids)], [IDS]),
+    "documents_and_causal": (lambda ids: [same(ids) & causal()], [IDS]),
+    "documents_then_causal": (lambda ids: [same(ids), causal()], [IDS]),
+    "documents_then_padding": (lambda ids, keep: [same(ids), keep[:, None, None, :]], [IDS, PADDING]),
+    "not_other_documents": (lambda ids: [~((of_pairs(ids)[0] != of_pairs(ids)[1]) | ~causal())], [IDS]),
+    "blocks": (lambda: [blocks()], []),
+    "blocks_then_first_keys": (lambda first: [blocks() | causal(), first[:, None, None, :] > 0], [FIRST.long()]),
+    "prefix": (lambda: [prefix()], []),
+    "window_and_sinks": (lambda: [window_and_sinks()], []),
+    "grid": (lambda: [grid()], []),
+    "windows_of_heads": (lambda: [windows_of_heads()], []),
+    "later_keys": (lambda: [later_keys()], []),
+    "given": (lambda pairs: [pairs], [PAIRS]),
+    "given_float": (lambda pairs: [pairs > 0.5], [PAIRS.float()]),
+    "given_then_documents": (lambda pairs, ids: [pairs, same(ids)], [PAIRS, IDS]),
+}
+SPELLINGS = {
+    "masked_fill": lambda scores, keep: scores.masked_fill(~keep, -torch.inf),
+    "where": lambda scores, keep: torch.where(keep, scores, -torch.inf),
+    "added": lambda scores, keep: scores + torch.where(keep, 0.0, -torch.inf),
+    "added_fill": lambda scores, keep: scores + torch.zeros(keep.shape).masked_fill(~keep, -torch.inf),
+}
+
+
+class Attention(nn.Module):
+    def __init__(self, parts, spelling):
+        super().__init__()
+        self.parts, self.spelling = parts, spelling
+
+    def forward(self, q, k, v, *inputs):
+        parts = self.parts(*inputs)
+        if self.spelling == "sdpa":
+            return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=functools.reduce(torch.logical_and, parts))
+        scores = q @ k.mT * SIZE ** -0.5
+        for keep in parts:
+            scores = SPELLINGS[self.spelling](scores, keep)
+        return scores.softmax(-1) @ v
+
+
+def measure(folder, name, spelling):
+    """Compiles and calls a spelling, compares its results with torch's, and returns the numbers of tiles and the size of
+    the workspace."""
+    parts, inputs = CONDITIONS[name]
+    module = Attention(parts, spelling)
+    inputs = [*(torch.randn(BATCH, HEADS, ROWS, SIZE) for _ in range(3)), *inputs]
+    path = folder / f"{name}-{spelling}.pt2"
+    torch.export.save(torch.export.export(module, tuple(inputs)), path)
+    expected = module(*(tensor.double() if tensor.is_floating_point() and tensor.dim() == 4 else tensor for tensor in inputs))
+    np.save(path.with_suffix(".npy"), expected.float().numpy())
+    command = ["attn-run", path, f"--expect={path.with_suffix('.npy')}", "--tolerance=1e-4", "--json", "--target=x86-64-v3"]
+    for i, tensor in enumerate(inputs):
+        np.save(path.with_suffix(f".{i}.npy"), tensor.numpy())
+        command.append(f"--input={path.with_suffix(f'.{i}.npy')}")
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(f"{name}, {spelling}: {result.stderr}")
+    said = json.loads(result.stdout)
+    return said["tiles_run"], said["tiles_skipped"], said["workspace_bytes"]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for name in CONDITIONS:
+        run, skipped, workspace = measure(folder, name, "sdpa")
+        if run == 0 or run + skipped == 0:
+            sys.exit(f"{name}: expected tiles, got {run} run and {skipped} skipped")
+        for spelling in SPELLINGS:
+            found = measure(folder, name, spelling)
+            if found[:2] != (run, skipped) or found[2] > workspace:
+                sys.exit(f"{name}, {spelling}: expected {run} tiles run, {skipped} skipped and a workspace of at most {workspace} bytes, got {found}")
+        print(f"{name}: {run} tiles run, {skipped} skipped")
+
+
+if __name__ == "__main__":
+    main()
