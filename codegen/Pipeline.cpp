@@ -72,6 +72,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   level.addNestedPass<func::FuncOp>(createPadDepth());
   level.addNestedPass<func::FuncOp>(createRoundFactors({options.schedule}));
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
+  level.addNestedPass<func::FuncOp>(createFillInRegion());
   level.addNestedPass<func::FuncOp>(createJoinHeads());
   level.addNestedPass<func::FuncOp>(createPackMasks());
   level.addNestedPass<func::FuncOp>(createPackOperands());

@@ -100,6 +100,11 @@ mlir::Location locationOf(mlir::Operation *op, mlir::StringAttr part);
 mlir::Value createDenseTest(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element,
                             Polarity keeps);
 
+/// Builds a test of whether `mask` keeps the pair at `indices`, its coordinates (batch..., q, k). `captured` are the
+/// elements of the captured operands.
+mlir::Value createKept(mlir::OpBuilder &builder, mlir::Location loc, MaskInterface mask,
+                       mlir::ValueRange indices, mlir::ValueRange captured);
+
 /// The number of the result whose elements a call leaves in argument `number`; none if the argument is not in-out.
 std::optional<unsigned> getInOutResult(mlir::FunctionOpInterface function, unsigned number);
 

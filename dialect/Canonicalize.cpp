@@ -315,7 +315,11 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
       simplified = AndAttr::get(op.getContext(), conjuncts.getArrayRef());
     if (simplified == mask)
       return rewriter.notifyMatchFailure(op, "expected a mask with redundant parts");
-    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(cast_or_null<MaskInterface>(simplified)); });
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setMaskAttr(cast_or_null<MaskInterface>(simplified));
+      if (!simplified)
+        op.removeFillAttr();
+    });
     return success();
   }
 };
@@ -402,7 +406,8 @@ struct DropUnusedProbabilities : OpRewritePattern<AttentionOp> {
         rewriter, op.getLoc(), op->getResult(0).getType(), op.getQuery(), op.getKey(),
         op.getValue(), op.getCaptures(), op.getSink(), op.getOuts().take_front(), op.getOrigin(),
         op.getMaskAttr(), op.getPlanAttr(), rewriter.getArrayAttr(maps.drop_back()),
-        op.getScaleAttr(), op.getEmptyRowAttr(), op.getAccTypeAttr());
+        op.getScaleAttr(), op.getEmptyRowAttr(), op.getAccTypeAttr(), /*state=*/UnitAttr(),
+        op.getFillAttr());
     narrowed->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.inlineRegionBefore(op.getScore(), narrowed.getScore(), narrowed.getScore().end());
     rewriter.replaceAllUsesWith(op->getResult(0), narrowed->getResult(0));

@@ -9,6 +9,7 @@
 
 #include "dialect/Attn.h"
 
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -68,6 +69,34 @@ Value attn::createDenseTest(OpBuilder &builder, Location loc, Value element, Pol
                                  element, zero);
   return arith::CmpIOp::create(
       builder, loc, nonzero ? arith::CmpIPredicate::ne : arith::CmpIPredicate::eq, element, zero);
+}
+
+Value attn::createKept(OpBuilder &builder, Location loc, MaskInterface mask, ValueRange indices,
+                       ValueRange captured) {
+  Value kept, zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  for (const KeptSet &set : mask.kept(indices.size() - 2)) {
+    SmallVector<Value> symbols;
+    for (unsigned symbol : set.symbols) {
+      Value value = captured[symbol];
+      if (!value.getType().isIndex())
+        value = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
+      symbols.push_back(value);
+    }
+    Value all;
+    auto also = [&](Value condition) {
+      all = all ? builder.createOrFold<arith::AndIOp>(loc, all, condition) : condition;
+    };
+    for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i) {
+      Value value =
+          affine::expandAffineExpr(builder, loc, set.pairs.getConstraint(i), indices, symbols);
+      auto predicate = set.pairs.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
+      also(builder.createOrFold<arith::CmpIOp>(loc, predicate, value, zero));
+    }
+    for (DenseTest test : set.tests)
+      also(createDenseTest(builder, loc, captured[test.capture], test.keeps));
+    kept = kept ? arith::OrIOp::create(builder, loc, kept, all).getResult() : all;
+  }
+  return kept;
 }
 
 /// The intersection of two sets. The constraints, symbols and tests of `b` follow those of `a`.

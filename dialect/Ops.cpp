@@ -435,6 +435,11 @@ LogicalResult AttentionOp::verify() {
   // A10
   if (failed(verifyMask(*this, getMaskAttr(), getNumBatch(), getCaptures(), mapOf, k)))
     return failure();
+  // A14
+  if (FloatAttr fill = getFillAttr();
+      fill && (!getMask() || getState() || !fill.getValue().isFinite()))
+    return emitOpError() << "expected a fill that is finite, with a mask and without a state, got "
+                         << fill;
   // A11
   if (!getOrigin().empty() && getOrigin().size() != k + 1)
     return emitOpError() << "expected an origin of " << k + 1 << " indices, got "

@@ -76,6 +76,10 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     An op with `state` has no sink and no `empty_row`. `attn.online_merge` with the scale 1 merges the states of
     disjoint sets of keys.
 
+    With a `fill`, which is a finite number, all pairs are kept: the score of a pair that the mask hides is the fill, and
+    its value counts. A probability of less than 2^-80 times the largest of its row may become 0. So loops skip the
+    hidden pairs of a row if a score of the other pairs is larger than the fill by 56 or more.
+
     Constraints:
     * (A1) there is one indexing map for each of query, key, value, captured operands, sink and outputs; all maps have
       the same dimensions, at least q, k, d and e, and each map has as many results as its operand has dimensions;
@@ -99,7 +103,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       sink nor `empty_row`; the maps of max and sum have every batch dimension and q; if there is a plan, its schedule
       is decode, and acc is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
-      static, and the group divides the size of d.
+      static, and the group divides the size of d;
+    * (A14) a `fill` is a finite number, and the op then has a mask and no `state`.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
@@ -117,7 +122,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
                        OptionalAttr<Attn_MaskInterface>:$mask, OptionalAttr<Attn_PlanAttr>:$plan,
                        AffineMapArrayAttr:$indexing_maps, F32Attr:$scale,
                        DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row,
-                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type, UnitAttr:$state);
+                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type, UnitAttr:$state, OptionalAttr<F32Attr>:$fill);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{

@@ -248,8 +248,12 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
     double max = sink;
     for (k = 0; k < numKeys; ++k) {
       kept[k] = score->keeps(pair, point);
-      if (kept[k])
+      if (kept[k]) {
         p[k] = (*score)(pair, point, product());
+      } else if (op.getFill()) {
+        kept[k] = true;
+        p[k] = op.getFill()->convertToDouble();
+      }
       max = std::max(max, p[k]);
     }
     double sum = std::isnan(sink) ? sink : probabilityOf(sink, max);

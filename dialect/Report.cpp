@@ -100,6 +100,8 @@ std::string attn::printAttention(DictionaryAttr attention) {
     out << ", parts of " << part << " keys";
   if (Attribute mask = attention.get("mask"))
     out << ", mask " << mask;
+  if (auto fill = attention.getAs<FloatAttr>("fill"))
+    out << " with fill " << llvm::format("%g", fill.getValueAsDouble());
   if (auto share = attention.getAs<FloatAttr>("skipped_share")) {
     auto atCall = attention.getAs<BoolAttr>("skipped_at_call");
     bool isLeast = atCall && atCall.getValue();

@@ -305,6 +305,15 @@ def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect"];
 }
 
+def FillInRegion : Pass<"attn-fill-in-region", "::mlir::func::FuncOp"> {
+  let summary = "move the fill of an attention whose plan computes all pairs into the score region";
+  let description = [{
+    Other plans keep the `fill`, and their loops over keys skip the pairs that the mask hides. IR before and after:
+    passes/plan/FillInRegion.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
 def PackMasks : Pass<"attn-pack-masks", "::mlir::func::FuncOp"> {
   let summary = "pack dense masks of attentions into one bit for each pair";
   let description = [{

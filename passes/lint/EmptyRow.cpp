@@ -47,7 +47,8 @@ struct LintEmptyRow : attn::impl::LintEmptyRowBase<LintEmptyRow> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     getOperation().walk([&](AttentionOp op) {
-      if (op.getMaskAttr() && !op.getSink() && op.getEmptyRow() == EmptyRow::NaN && mayBeEmpty(op))
+      if (op.getMaskAttr() && !op.getFill() && !op.getSink() && op.getEmptyRow() == EmptyRow::NaN &&
+          mayBeEmpty(op))
         emitWarning(locationOf(op, op.getMaskAttrName()))
             << "the mask can hide every key of a query, and the row of such a query is NaN; keep "
                "a key for every query, or call scaled_dot_product_attention, which gives 0";

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/raise/Captures.h"
+#include "passes/ScoreBlock.h"
 #include "passes/raise/Element.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -148,16 +149,8 @@ Value attn::computeCapture(AttentionOp op, unsigned capture) {
   if ((!element.getOp() && !element.getConstant()) || !isFormula(op, element, budget))
     return {};
   OpBuilder builder(op.getContext());
-  if (op.getScore().empty()) {
-    Block &score = op.getScore().emplaceBlock();
-    for (unsigned i = 0; i <= op.getKDim(); ++i)
-      score.addArgument(builder.getIndexType(), op.getLoc());
-    score.addArgument(op.getAccumulatorType(), op.getLoc());
-    for (Value captured : op.getCaptures())
-      score.addArgument(getElementTypeOrSelf(captured), captured.getLoc());
-    builder.setInsertionPointToEnd(&score);
-    YieldOp::create(builder, op.getLoc(), score.getArgument(op.getKDim() + 1));
-  }
+  if (op.getScore().empty())
+    createScoreBlock(builder, op, op.getScore());
   builder.setInsertionPointToStart(&op.getScore().front());
   return compute(op, element, builder);
 }

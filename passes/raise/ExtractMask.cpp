@@ -28,7 +28,11 @@
 //
 // A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
 // lowest float becomes a mask if every row is proved to keep a pair, and if the other scores are computed from the
-// product and constants alone: beside the score of a kept pair, the filled scores then get probability 0.
+// product and constants alone: beside the score of a kept pair, the filled scores then get probability 0. Another fill
+// of at most -96 becomes the attribute `fill` beside the mask, if no other mask hides pairs:
+//   yield (select (%k <= %q), %s, -1.0e9)
+// becomes
+//   attn.attention ins(%q, %k, %v) mask(#attn.causal) {fill = -1.0e9 : f32}
 // Canonicalization drops a region that only yields its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
@@ -56,13 +60,20 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// `op` computes -inf, or a number near the lowest float, where `condition` is `hides`, and `score` elsewhere.
+/// `op` computes -inf or a finite number, `value`, where `condition` is `hides`, and `score` elsewhere.
 struct Fill {
   Operation *op;
   Value score, condition;
-  bool hides, isFinite;
+  bool hides;
+  double value;
+  bool isAdded = false; // to the score
+
+  bool isFinite() const { return std::isfinite(value); }
 };
 } // namespace
+
+/// The greatest fill that can be skipped: it is so far below usual scores that a hidden pair seldom counts.
+static constexpr double kGreatestSkippedFill = -96;
 
 static std::optional<double> constantFloat(Value value) {
   FloatAttr constant;
@@ -75,24 +86,25 @@ static std::optional<Fill> matchFill(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
     return std::nullopt;
-  auto fillOf = [&](arith::SelectOp select) -> std::optional<Fill> {
+  auto fillOf = [&](arith::SelectOp select, double greatest) -> std::optional<Fill> {
     std::optional<double> atTrue = constantFloat(select.getTrueValue()),
                           atFalse = constantFloat(select.getFalseValue());
-    bool fillsTrue = atTrue && *atTrue <= kGreatestFiniteFill;
-    if (fillsTrue == (atFalse && *atFalse <= kGreatestFiniteFill))
+    bool fillsTrue = atTrue && *atTrue <= greatest;
+    if (fillsTrue == (atFalse && *atFalse <= greatest))
       return std::nullopt;
     return Fill{op, fillsTrue ? select.getFalseValue() : select.getTrueValue(),
-                select.getCondition(), fillsTrue, std::isfinite(fillsTrue ? *atTrue : *atFalse)};
+                select.getCondition(), fillsTrue, fillsTrue ? *atTrue : *atFalse};
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
-    return fillOf(select);
-  // The op may also add the fill or 0 to the score.
+    return fillOf(select, kGreatestSkippedFill);
+  // The op may also add the fill or 0 to the score. The sum is the fill only if the fill is near the lowest float.
   if (isa<arith::AddFOp>(op))
     for (unsigned i : {0, 1})
       if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
-        if (std::optional<Fill> fill = fillOf(select);
+        if (std::optional<Fill> fill = fillOf(select, kGreatestFiniteFill);
             fill && matchPattern(fill->score, m_AnyZeroFloat())) {
           fill->score = op->getOperand(1 - i);
+          fill->isAdded = true;
           return fill;
         }
   return std::nullopt;
@@ -190,6 +202,8 @@ static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kep
   return masks;
 }
 
+static bool isNearLowest(const Fill &fill) { return fill.value <= kGreatestFiniteFill; }
+
 /// Whether every row keeps a pair under the present mask and the conditions.
 static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   Kept bounds = keptBy(conditions);
@@ -215,14 +229,14 @@ static void extractMask(AttentionOp op) {
                           [&masks, mask] { llvm::erase(masks, mask); }});
   }
   computeCaptures(op);
-  std::optional<size_t> firstFinite;
+  size_t numGiven = conditions.size();
+  SmallVector<Fill> fills;
   Value score;
   if (!op.getScore().empty()) {
     score = cast<YieldOp>(op.getScore().front().getTerminator()).getValue();
     for (std::optional<Fill> fill = matchFill(score); fill; fill = matchFill(score)) {
       score = fill->score;
-      if (fill->isFinite && !firstFinite)
-        firstFinite = conditions.size();
+      fills.push_back(*fill);
       conditions.push_back(
           {readCondition(op, fill->condition, !fill->hides), fill->op->getLoc(), [fill = *fill] {
              fill.op->replaceAllUsesWith(ValueRange(fill.score));
@@ -232,8 +246,24 @@ static void extractMask(AttentionOp op) {
   }
 
   MLIRContext *context = op.getContext();
-  if (firstFinite && !(isWithinBounds(op, score) && keepsEveryRow(op, conditions)))
-    conditions.truncate(*firstFinite);
+  auto *finite = llvm::find_if(fills, [](const Fill &fill) { return fill.isFinite(); });
+  if (finite != fills.end() && !(llvm::all_of(fills, isNearLowest) && isWithinBounds(op, score) &&
+                                 keepsEveryRow(op, conditions))) {
+    // A pair that one of the outermost fills hides has the score of this fill, if the fills have one value and are not
+    // added to large scores.
+    size_t count = finite - fills.begin();
+    if (count == 0 && masks.empty()) {
+      double value = finite->value;
+      count = llvm::find_if(fills,
+                            [&](const Fill &fill) {
+                              return fill.value != value ||
+                                     (fill.isAdded && !isWithinBounds(op, fill.score));
+                            }) -
+              fills.begin();
+      op.setFillAttr(Builder(context).getF32FloatAttr(value));
+    }
+    conditions.truncate(numGiven + count);
+  }
   Kept kept = keptBy(conditions);
   if (!canTakeLower(kept)) {
     kept.lower.reset();
@@ -251,11 +281,13 @@ static void extractMask(AttentionOp op) {
   }
 
   masks = withBounds(std::move(masks), kept, context);
-  if (masks.empty())
+  if (masks.empty()) {
     op.removeMaskAttr();
-  else
+    op.removeFillAttr();
+  } else {
     op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0])
                                      : AndAttr::get(context, masks));
+  }
 }
 
 namespace {

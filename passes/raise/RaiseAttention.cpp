@@ -679,7 +679,8 @@ void Raiser::rewrite(Value score) {
                           value.tensor, captured, sink.tensor, outs,
                           /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr,
                           rewriter.getAffineMapArrayAttr(maps), rewriter.getF32FloatAttr(1.0f),
-                          EmptyRowAttr::get(context, emptyRow), /*acc_type=*/nullptr);
+                          EmptyRowAttr::get(context, emptyRow), /*acc_type=*/nullptr,
+                          /*state=*/nullptr, /*fill=*/nullptr);
 
   if (score != region.getArgument(rank) || !captures.empty()) {
     YieldOp::create(builder, loc, score);

@@ -158,7 +158,8 @@ AttentionOp Splitter::createState(AttentionOp tile, ValueRange outs) {
       rewriter, loc, outs.getTypes(), tile.getQuery(), tile.getKey(), tile.getValue(),
       tile.getCaptures(), /*sink=*/Value(), outs, tile.getOrigin(), op.getMaskAttr(),
       op.getPlanAttr(), rewriter.getAffineMapArrayAttr(maps), op.getScaleAttr(),
-      /*empty_row=*/EmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr());
+      /*empty_row=*/EmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr(),
+      /*fill=*/nullptr);
   state->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.inlineRegionBefore(tile.getScore(), state.getScore(), state.getScore().end());
   return state;

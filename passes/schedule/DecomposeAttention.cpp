@@ -21,7 +21,6 @@
 #include "passes/Passes.h"
 #include "passes/Product.h"
 
-#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -167,40 +166,10 @@ private:
     if (MaskInterface mask = op.getMaskAttr()) {
       Value hidden = arith::ConstantOp::create(
           b, loc, b.getFloatAttr(scoreType(), -std::numeric_limits<double>::infinity()));
-      score =
-          arith::SelectOp::create(b, loc, isKept(b, loc, mask, indices, captured), score, hidden);
+      score = arith::SelectOp::create(b, loc, createKept(b, loc, mask, indices, captured), score,
+                                      hidden);
     }
     return score;
-  }
-
-  Value isKept(OpBuilder &b, Location loc, MaskInterface mask, ArrayRef<Value> indices,
-               ValueRange captured) {
-    Value kept;
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    for (const KeptSet &set : mask.kept(op.getNumBatch())) {
-      SmallVector<Value> symbols;
-      for (unsigned symbol : set.symbols) {
-        Value value = captured[symbol];
-        if (!value.getType().isIndex())
-          value = arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
-        symbols.push_back(value);
-      }
-      Value all;
-      auto also = [&](Value condition) {
-        all = all ? arith::AndIOp::create(b, loc, all, condition).getResult() : condition;
-      };
-      for (unsigned i = 0; i < set.pairs.getNumConstraints(); ++i) {
-        Value value =
-            affine::expandAffineExpr(b, loc, set.pairs.getConstraint(i), indices, symbols);
-        also(arith::CmpIOp::create(
-            b, loc, set.pairs.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge, value,
-            zero));
-      }
-      for (DenseTest test : set.tests)
-        also(createDenseTest(b, loc, captured[test.capture], test.keeps));
-      kept = kept ? arith::OrIOp::create(b, loc, kept, all).getResult() : all;
-    }
-    return kept;
   }
 
   /// exp(s - m) / (exp(sink - m) + sum_k exp(s - m)), where m is the maximum of the sink and the scores.

@@ -20,6 +20,12 @@
 // packed mask. Otherwise the step has the whole mask and the keys of the words [%begin, %end) or, with `stages`, all
 // keys of the tile.
 //
+// With a `fill`, the steps above compute the pairs that the mask keeps. Then
+//   %any = the maximum of some query is not above the fill by 56 or more
+//   scf.if %any {
+//     scf.for %j = 0 to %n step 128 { attn.online_step ... score { ..., select M, score, fill } }   from a new state
+//     the sums and accumulators of these queries replace the others }
+//
 // A scale of magnitude below 1 is split into a power of two and a factor from 1 to 2. The packed queries are multiplied
 // by the power, which has no rounding error unless a scaled query is a denormal number; the exponential applies the
 // other factor. A product then overflows only where its score does. A scale of magnitude 1 or more is left to the
@@ -46,6 +52,7 @@
 #include "passes/OnlineStart.h"
 #include "passes/PackedMask.h"
 #include "passes/Passes.h"
+#include "passes/ScoreBlock.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -167,6 +174,10 @@ private:
   State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
   Value probabilitiesLoop(Value query, const State &state);
 
+  /// The state over all keys for the queries whose greatest kept score is not far above the fill, and `state` for the
+  /// other queries. `start` creates a state before the first key.
+  State fill(const State &state, Value query, llvm::function_ref<State()> start);
+
   /// The captured tiles of a step at keys `[k0, k0 + ks)`, their maps, and the captured operands that the step drops:
   /// without a mask, the step has only the captured operands that the score region reads.
   struct Score {
@@ -190,6 +201,8 @@ private:
   OpFoldResult zero, one;
   SmallVector<Value> origin;
   MaskParts parts;                  // of the mask
+  bool isFilling = false; // whether steps compute all pairs, and give hidden ones the fill
+  double unit = 1;        // of the maximum that the last step stored
   FloatAttr queryScale, scoreScale; // their product is the scale; a null queryScale is 1
 };
 
@@ -494,7 +507,7 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
   for (unsigned i = 0; i < op.getCaptures().size(); ++i) {
     bool inRegion =
         !op.getScore().empty() && !op.getScore().getArgument(op.getKDim() + 2 + i).use_empty();
-    if (!mask && !inRegion) {
+    if (!mask && !inRegion && !isFilling) {
       result.dropped.set(i);
       continue;
     }
@@ -511,21 +524,17 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
 
 void KeyLoops::cloneScore(Region &into, const Score &score) {
   if (op.getScore().empty()) {
-    if (!op.getSink() && !op.getState())
-      return;
     // A step without a region keeps its maximum as an unscaled product. A sink is a score, however, and the maximum of
     // a state must be a score, so the step gets a region that yields the score unchanged.
-    OpBuilder::InsertionGuard guard(rewriter);
-    SmallVector<Type> types(op.getKDim() + 1, rewriter.getIndexType());
-    types.push_back(scoreType());
-    for (auto [capture, map] : llvm::zip_equal(score.captures, score.maps))
-      types.push_back(elementOfCapture(capture, map));
-    Block *block = rewriter.createBlock(&into, {}, types, SmallVector<Location>(types.size(), loc));
-    YieldOp::create(rewriter, loc, block->getArgument(op.getKDim() + 1));
-    return;
+    if (!op.getSink() && !op.getState() && !isFilling)
+      return;
+    createScoreBlock(rewriter, op, into);
+  } else {
+    IRMapping mapping;
+    op.getScore().cloneInto(&into, mapping);
   }
-  IRMapping mapping;
-  op.getScore().cloneInto(&into, mapping);
+  if (isFilling)
+    fillScores(rewriter, op, into.front());
   llvm::BitVector erased(into.getNumArguments());
   for (unsigned i : score.dropped.set_bits())
     erased.set(op.getKDim() + 2 + i);
@@ -606,6 +615,7 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
   if (inPlace())
     step->setAttr(AttnDialect::kStagesAttr, rewriter.getI64IntegerAttr(op.getPlan()->getStages()));
   cloneScore(step.getScore(), score);
+  unit = step.getUnit();
   return {step.getResult(1), step.getResult(2), step.getResult(3)};
 }
 
@@ -720,14 +730,74 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
   return loop.getResult(0);
 }
 
+KeyLoops::State KeyLoops::fill(const State &state, Value query, llvm::function_ref<State()> start) {
+  // A hidden pair has a probability below 2^-80 if the greatest kept score is larger than the fill by 80 * ln(2) = 55.5.
+  // Both are rounded.
+  double fill = op.getFill()->convertToDouble();
+  double least = (fill + 56 + std::abs(fill) * 0x1p-22) / unit;
+  auto isAbove = [&](OpBuilder &b, Location loc, Value max) -> Value { // false for NaN
+    Value bound = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), least));
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, max, bound);
+  };
+  Value no = arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(false));
+  auto rows = scf::ForOp::create(rewriter, loc, toValue(zero), toValue(numQueries()), toValue(one),
+                                 ValueRange{no});
+  {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(rows.getBody());
+    Value max = tensor::ExtractOp::create(rewriter, loc, state.max, rows.getInductionVar());
+    Value isBelow =
+        arith::XOrIOp::create(rewriter, loc, isAbove(rewriter, loc, max),
+                              arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true)));
+    Value any = arith::OrIOp::create(rewriter, loc, rows.getRegionIterArg(0), isBelow);
+    scf::YieldOp::create(rewriter, loc, any);
+  }
+  SmallVector<Value> unchanged = {state.max, state.sum, state.acc};
+  auto ifAny = scf::IfOp::create(rewriter, loc, ValueRange(unchanged).getTypes(), rows.getResult(0),
+                                 /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToEnd(ifAny.elseBlock());
+  scf::YieldOp::create(rewriter, loc, unchanged);
+  rewriter.setInsertionPointToEnd(ifAny.thenBlock());
+  isFilling = true;
+  State all = loop(toValue(zero), toValue(numKeys()), start(), query, /*isFull=*/false,
+                   /*mask=*/nullptr);
+  isFilling = false;
+  AffineExpr keys = rewriter.getAffineDimExpr(0);
+  CountTilesOp::create(rewriter, loc,
+                       toValue(affine::makeComposedFoldedAffineApply(
+                           rewriter, loc, keys.ceilDiv(kTile()), {numKeys()})),
+                       toValue(zero));
+  auto choose = [&](Value filled, Value kept) -> Value {
+    unsigned rank = cast<ShapedType>(kept.getType()).getRank();
+    AffineMap identity = rewriter.getMultiDimIdentityMap(rank);
+    AffineMap ofQuery =
+        AffineMap::get(rank, 0, {rewriter.getAffineDimExpr(rank - 1)}, op.getContext());
+    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+    return linalg::GenericOp::create(rewriter, loc, kept.getType(), ValueRange{state.max, filled},
+                                     kept, ArrayRef<AffineMap>{ofQuery, identity, identity}, loops,
+                                     [&](OpBuilder &b, Location loc, ValueRange args) {
+                                       Value chosen = arith::SelectOp::create(
+                                           b, loc, isAbove(b, loc, args[0]), args[2], args[1]);
+                                       linalg::YieldOp::create(b, loc, chosen);
+                                     })
+        .getResult(0);
+  };
+  scf::YieldOp::create(
+      rewriter, loc, ValueRange{state.max, choose(all.sum, state.sum), choose(all.acc, state.acc)});
+  return {ifAny.getResult(0), ifAny.getResult(1), ifAny.getResult(2)};
+}
+
 void KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
   View outMax, outSum; // of a state
   Value query = packQueries(group());
   OpFoldResult tq = numQueries();
-  SmallVector<Value> empties = {temporary({qTile()}, {tq}, scoreType()),
-                                temporary({qTile()}, {tq}, scoreType()),
-                                temporaryOfQueries(ShapedType::kDynamic, valueSize())};
+  auto emptyState = [&]() -> SmallVector<Value> {
+    return {temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
+            temporaryOfQueries(ShapedType::kDynamic, valueSize())};
+  };
+  SmallVector<Value> empties = emptyState();
   if (op.getState()) {
     outMax = view(op.getOuts()[1], op.getOutMap(1), zero, zero);
     outSum = view(op.getOuts()[2], op.getOutMap(2), zero, zero);
@@ -737,8 +807,11 @@ void KeyLoops::run() {
       empties = {outMax.slice, outSum.slice, out.slice};
   }
   Value sink = op.getSink() ? view(op.getSink(), op.getSinkMap(), zero, zero).slice : Value();
-  State state = createOnlineStart(rewriter, loc, op, {empties[0], empties[1], empties[2]}, sink,
-                                  numKeys(), rows());
+  auto start = [&](ArrayRef<Value> outs) {
+    return createOnlineStart(rewriter, loc, op, {outs[0], outs[1], outs[2]}, sink, numKeys(),
+                             rows());
+  };
+  State state = start(empties);
 
   KeyRange range = keyRange();
   MaskInterface mask = op.getMaskAttr();
@@ -758,6 +831,9 @@ void KeyLoops::run() {
                  /*mask=*/nullptr);
     state = loop(range.fullHi, range.hi, state, query, /*isFull=*/false, mask);
   }
+
+  if (op.getFill())
+    state = fill(state, query, [&] { return start(emptyState()); });
 
   auto insert = [&](Value tile, View into, Value whole) -> Value {
     return tensor::InsertSliceOp::create(rewriter, loc, tile, whole, into.slice.getMixedOffsets(),

@@ -549,3 +549,31 @@ func.func @invalid(%x: tensor<2x8x4xf32>, %m: tensor<2x8xf32>) {
       state outs(%x, %m, %m : tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>) {indexing_maps = [#q, #k, #v, #o, #s, #s], scale = 1.0 : f32, empty_row = #attn.empty_row<nan>} -> tensor<2x8x4xf32>, tensor<2x8xf32>, tensor<2x8xf32>
   return
 }
+
+// -----
+
+// A14: a fill needs a mask.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected a fill that is finite, with a mask and without a state, got -1.000000e+09 : f32}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) {fill = -1.0e9 : f32, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A14: a fill is finite.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected a fill that is finite, with a mask and without a state, got 0xFF800000 : f32}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.causal) {fill = 0xFF800000 : f32, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}

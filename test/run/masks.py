@@ -4,6 +4,9 @@ Each condition is given to scaled_dot_product_attention, and is spelled by hand 
 and skip as many tiles as the mask of scaled_dot_product_attention, need no more memory for temporary results, and give
 the results that torch computes. Conditions come from positions, ids, lengths and masks of the caller; some consist of
 several parts, which the spellings apply one after the other.
+
+A finite fill runs as many tiles as -inf if each row keeps a pair, and more if a row keeps none. Infinities and NaN at
+hidden keys have no influence.
 """
 import functools
 import json
@@ -74,6 +77,7 @@ def later_keys():
 
 # The parts of each condition, and the inputs that they read.
 CONDITIONS = {
+    "alone": (lambda ids: [same(ids) & (ids >= 0)[:, None, :, None]], [IDS]),
     "documents": (lambda ids: [same(ids)], [IDS]),
     "documents_and_causal": (lambda ids: [same(ids) & causal()], [IDS]),
     "documents_then_causal": (lambda ids: [same(ids), causal()], [IDS]),
@@ -98,6 +102,14 @@ SPELLINGS = {
 }
 
 
+FINITE = {f"{name} with {fill:g}": functools.partial(lambda apply, fill, scores, keep: apply(scores, keep, fill), apply, fill)
+          for name, apply in {"masked_fill": lambda scores, keep, fill: scores.masked_fill(~keep, fill),
+                              "where": lambda scores, keep, fill: torch.where(keep, scores, fill)}.items()
+          for fill in (-1e4, -1e9, -1e20)}
+# Each row keeps a pair with these conditions.
+FILLED = ["documents", "documents_and_causal", "prefix", "later_keys"]
+
+
 class Attention(nn.Module):
     def __init__(self, parts, spelling):
         super().__init__()
@@ -109,34 +121,62 @@ class Attention(nn.Module):
             return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=functools.reduce(torch.logical_and, parts))
         scores = q @ k.mT * SIZE ** -0.5
         for keep in parts:
-            scores = SPELLINGS[self.spelling](scores, keep)
+            scores = {**SPELLINGS, **FINITE}[self.spelling](scores, keep)
         return scores.softmax(-1) @ v
 
 
-def measure(folder, name, spelling):
-    """Compiles and calls a spelling, compares its results with torch's, and returns the numbers of tiles and the size of
-    the workspace."""
+def export(folder, name, spelling):
+    """Saves a spelling, and returns the module, random inputs and the path of the file."""
     parts, inputs = CONDITIONS[name]
     module = Attention(parts, spelling)
     inputs = [*(torch.randn(BATCH, HEADS, ROWS, SIZE) for _ in range(3)), *inputs]
-    path = folder / f"{name}-{spelling}.pt2"
+    path = folder / f"{name}-{spelling.replace(' ', '-')}.pt2"
     torch.export.save(torch.export.export(module, tuple(inputs)), path)
-    expected = module(*(tensor.double() if tensor.is_floating_point() and tensor.dim() == 4 else tensor for tensor in inputs))
-    np.save(path.with_suffix(".npy"), expected.float().numpy())
-    command = ["attn-run", path, f"--expect={path.with_suffix('.npy')}", "--tolerance=1e-4", "--json", "--target=x86-64-v3"]
+    return module, inputs, path
+
+
+def call(path, inputs, *options):
+    """Compiles and calls a file, and returns what attn-run says."""
+    command = ["attn-run", path, "--json", "--target=x86-64-v3", *options]
     for i, tensor in enumerate(inputs):
         np.save(path.with_suffix(f".{i}.npy"), tensor.numpy())
         command.append(f"--input={path.with_suffix(f'.{i}.npy')}")
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
-        sys.exit(f"{name}, {spelling}: {result.stderr}")
-    said = json.loads(result.stdout)
+        sys.exit(f"{path.stem}: {result.stderr}")
+    return json.loads(result.stdout)
+
+
+def measure(folder, name, spelling):
+    """Compares the results of a spelling with torch's, and returns the numbers of tiles and the size of the workspace."""
+    module, inputs, path = export(folder, name, spelling)
+    expected = module(*(tensor.double() if tensor.is_floating_point() and tensor.dim() == 4 else tensor for tensor in inputs))
+    np.save(path.with_suffix(".npy"), expected.float().numpy())
+    said = call(path, inputs, f"--expect={path.with_suffix('.npy')}", "--tolerance=1e-4")
     return said["tiles_run"], said["tiles_skipped"], said["workspace_bytes"]
+
+
+def check_hostile(folder, spelling):
+    """Key 5 belongs to the first document. Whatever it holds, the other rows have the same bits."""
+    _, inputs, path = export(folder, "documents", spelling)
+    outputs = []
+    for value in (0.5, torch.inf, torch.nan):
+        for i in (1, 2):
+            inputs[i][:, :, 5] = value
+        (folder / "out").mkdir(exist_ok=True)
+        call(path, inputs, f"--output-dir={folder / 'out'}")
+        outputs.append(np.load(folder / "out" / "0.npy"))
+    ids = IDS.numpy()
+    for b in range(BATCH):
+        others = ids[b] != ids[b][5]
+        for out in outputs[1:]:
+            if not np.array_equal(out[b][:, others], outputs[0][b][:, others]) or np.isfinite(out[b][:, ~others]).any():
+                sys.exit(f"{spelling}: expected key 5 to influence the rows of its document only")
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for name in CONDITIONS:
+    for name in [name for name in CONDITIONS if name != "alone"]:
         run, skipped, workspace = measure(folder, name, "sdpa")
         if run == 0 or run + skipped == 0:
             sys.exit(f"{name}: expected tiles, got {run} run and {skipped} skipped")
@@ -144,7 +184,16 @@ def main():
             found = measure(folder, name, spelling)
             if found[:2] != (run, skipped) or found[2] > workspace:
                 sys.exit(f"{name}, {spelling}: expected {run} tiles run, {skipped} skipped and a workspace of at most {workspace} bytes, got {found}")
+        for spelling in FINITE if name in FILLED else []:
+            found = measure(folder, name, spelling)[:2]
+            if found != (run, skipped):
+                sys.exit(f"{name}, {spelling}: expected {run} tiles run and {skipped} skipped, got {found}")
         print(f"{name}: {run} tiles run, {skipped} skipped")
+    IDS[0, 100] = -1  # a query without a key
+    for fill in FINITE:
+        run, skipped, _ = measure(folder, "alone", fill)
+        print(f"a row without a key, {fill}: {run} tiles run, {skipped} skipped")
+        check_hostile(folder, fill)
 
 
 if __name__ == "__main__":

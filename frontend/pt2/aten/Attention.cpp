@@ -226,7 +226,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
                                     maps, [](FailureOr<AffineMap> map) { return *map; })),
                                 b.getF32FloatAttr(in->scale),
                                 EmptyRowAttr::get(b.getContext(), EmptyRow::Zero),
-                                accumulator == DType::F32 ? TypeAttr() : TypeAttr::get(score));
+                                accumulator == DType::F32 ? TypeAttr() : TypeAttr::get(score),
+                                /*state=*/nullptr, /*fill=*/nullptr);
   if (isBias) {
     SmallVector<Type> types(k + 1, b.getIndexType());
     types.append({score, elementType(in->mask->dtype, b.getContext())});

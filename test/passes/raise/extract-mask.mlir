@@ -236,11 +236,10 @@ func.func @least_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: the first row keeps no pair, so its result is the average of the values.
+// The first row keeps no pair, so its result is the average of the values: the mask has a fill.
 // CHECK-LABEL: @least_fill_of_row(
-// CHECK-NOT: mask(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK: mask(#attn.causal<offset = -1>) {fill = -3.40282347E+38 : f32
+// CHECK-NOT: score
 func.func @least_fill_of_row(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
@@ -253,10 +252,11 @@ func.func @least_fill_of_row(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> 
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: the bias may hold the least float too, and so hide the pairs that the fill keeps.
+// The bias may hold the least float too, and so hide the pairs that the fill keeps: the mask has a fill.
 // CHECK-LABEL: @least_fill_of_bias(
-// CHECK-NOT: mask(
-// CHECK: arith.select
+// CHECK: mask(#attn.causal) {fill = -3.40282347E+38 : f32
+// CHECK: score
+// CHECK-NOT: arith.select
 // CHECK: attn.yield
 func.func @least_fill_of_bias(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xf32>) outs(%out : tensor<2x9x8xf32>)
@@ -271,11 +271,10 @@ func.func @least_fill_of_bias(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out:
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: no named mask describes the whole condition, so a row may keep no pair.
+// No named mask describes the whole condition, so a row may keep no pair: the mask has a fill.
 // CHECK-LABEL: @least_fill_of_more(
-// CHECK-NOT: mask(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK: mask(#attn.and<[#attn.causal, #attn.dense<0>]>) {fill = -3.40282347E+38 : f32
+// CHECK-NOT: score
 func.func @least_fill_of_more(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi32>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
@@ -291,11 +290,10 @@ func.func @least_fill_of_more(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi32>, %out:
   return %o : tensor<2x9x8xf32>
 }
 
-// No mask: with a fill far above the least float, a filled score may exceed another score of its row.
+// With a fill far above the least float, a filled score may exceed another score of its row.
 // CHECK-LABEL: @finite_fill(
-// CHECK-NOT: mask(
-// CHECK: arith.select
-// CHECK: attn.yield
+// CHECK: mask(#attn.causal) {fill = -1.000000e+09 : f32
+// CHECK-NOT: score
 func.func @finite_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
   %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
       {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
@@ -304,6 +302,81 @@ func.func @finite_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor
         %hidden = arith.cmpi sgt, %k, %q : index
         %t = arith.select %hidden, %low, %s : f32
         attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A small fill may exceed other scores of many rows, so it stays a score.
+// CHECK-LABEL: @small_fill(
+// CHECK-NOT: mask(
+// CHECK: arith.select
+// CHECK: arith.select
+func.func @small_fill(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %inner = arith.constant -1.0 : f32
+        %outer = arith.constant -2.0 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %ahead, %inner, %s : f32
+        %u = arith.select %e0, %t, %outer : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// Two fills of one value are one mask.
+// CHECK-LABEL: @equal_fills(
+// CHECK: mask(#attn.and<[#attn.causal, #attn.dense<0>]>) {fill = -1.000000e+04 : f32
+// CHECK-NOT: score
+func.func @equal_fills(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %inner = arith.constant -1.0e4 : f32
+        %outer = arith.constant -1.0e4 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %ahead, %inner, %s : f32
+        %u = arith.select %e0, %t, %outer : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A pair that the outer fill hides has its score, even if the inner fill, which stays in the region, hides it too.
+// CHECK-LABEL: @fill_above_mask(
+// CHECK: mask(#attn.dense<0>) {fill = -1.000000e+04 : f32
+// CHECK: score
+// CHECK: arith.select
+func.func @fill_above_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %inner = arith.constant 0xFF800000 : f32
+        %outer = arith.constant -1.0e4 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %ahead, %inner, %s : f32
+        %u = arith.select %e0, %t, %outer : f32
+        attn.yield %u : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// The mask hides pairs, and the fill stays in the region.
+// CHECK-LABEL: @fill_below_mask(
+// CHECK: mask(#attn.dense<0>) {indexing_maps
+// CHECK: score
+// CHECK: arith.select
+func.func @fill_below_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %inner = arith.constant -1.0e4 : f32
+        %outer = arith.constant 0xFF800000 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %t = arith.select %ahead, %inner, %s : f32
+        %u = arith.select %e0, %t, %outer : f32
+        attn.yield %u : f32
       } -> tensor<2x9x8xf32>
   return %o : tensor<2x9x8xf32>
 }

@@ -372,3 +372,35 @@ func.func @packed_transposed(%w: tensor<16x48xi32>, %q: tensor<48x64xf32>, %k: t
       {indexing_maps = [#q, #k, #v, #w, #o], scale = 1.0 : f32} -> tensor<48x64xf32>
   return %o : tensor<48x64xf32>
 }
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// If the maximum of a query is not far above the fill, all its keys are computed, with the fill as the score of hidden
+// pairs. The maximum is a product without the scale, and so is the bound: (-1e4 + 56 + 1e4 * 2^-22) / 1.25 = -7955.2.
+// CHECK-LABEL: @fill(
+// CHECK: %[[BOUND:.*]] = arith.constant -7955.{{.*}} : f32
+// CHECK: attn.online_step {{.*}} mask(#attn.causal)
+// CHECK: %[[ANY:.*]] = scf.for
+// CHECK: %[[MAX:.*]] = tensor.extract
+// CHECK: arith.cmpf ogt, %[[MAX]], %[[BOUND]]
+// CHECK: %[[CHOSEN:.*]]:2 = scf.if %[[ANY]]
+// CHECK: attn.online_init
+// CHECK: %[[ALL:.*]]:3 = scf.for %{{.*}} = %c0{{.*}} to %c500{{.*}} step %c64
+// CHECK: attn.online_step
+// CHECK-NOT: mask(
+// CHECK: ^bb0(%[[Q:.*]]: index, %[[K:.*]]: index, %[[S:.*]]: f32):
+// CHECK: %[[FILLED:.*]] = arith.select %{{.*}}, %[[S]], %{{.*}}
+// CHECK: attn.yield %[[FILLED]]
+// CHECK: attn.count_tiles run(%c8{{.*}}) skipped(%c0
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[ALL]]#1 : tensor<48xf32>, tensor<48xf32>)
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[ALL]]#2 : tensor<48xf32>, tensor<64x48xf32>)
+// CHECK: attn.online_finish ins(%[[CHOSEN]]#0, %[[CHOSEN]]#1
+func.func @fill(%q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %v: tensor<500x64xf32>, %e: tensor<48x64xf32>) -> tensor<48x64xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>) outs(%e : tensor<48x64xf32>)
+      mask(#attn.causal) plan(<"per-head", q = 48, k = 64>) {fill = -1.0e4 : f32, indexing_maps = [#q, #k, #v, #o], scale = 1.25 : f32} -> tensor<48x64xf32>
+  return %o : tensor<48x64xf32>
+}
