@@ -85,12 +85,13 @@ def FoldScale : Pass<"attn-fold-scale", "::mlir::func::FuncOp"> {
 }
 
 def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
-  let summary = "move -inf fills of the score region of an attn.attention, and computed mask tensors, to the mask";
+  let summary = "move fills of the score region of an attn.attention, and computed mask tensors, to the mask";
   let description = [{
     The condition of a `select(hidden, -inf, score)` at the end of the score region says which pairs are kept, and so
     does a captured operand that the mask tests. The pass splits each of these conditions into parts that must all hold.
-    It adds a part to the `mask` if the part is a comparison that a named mask states, or a test whether a captured
-    element is zero; other parts stay. IR before and after: passes/raise/ExtractMask.cpp.
+    A part becomes a named mask that states it, a test of a captured element or, if it does not depend on the scores,
+    an element of a boolean tensor that the pass computes. A finite number of at most -1000 in place of -inf becomes
+    the `fill` of the attention. IR before and after: passes/raise/ExtractMask.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -39,7 +39,8 @@ struct Side {
 /// Splits one condition of a score region into parts.
 class ConditionReader {
 public:
-  explicit ConditionReader(AttentionOp op) : op(op), context(op.getContext()) {}
+  ConditionReader(AttentionOp op, bool boundsLengths)
+      : op(op), context(op.getContext()), boundsLengths(boundsLengths) {}
 
   /// Adds to `kept` the parts that must hold for `condition` to be `truth`.
   LogicalResult require(Value condition, bool truth) {
@@ -116,8 +117,9 @@ private:
 
   AttentionOp op;
   MLIRContext *context;
+  bool boundsLengths;
   unsigned numScalars = 0;
-  Part comparison; // the comparison that is read
+  Part comparison; // the comparison that requireAtLeast() reads, for `lowerParts`
 };
 
 } // namespace
@@ -148,7 +150,8 @@ static std::optional<Test> testOf(Operation *compare, llvm::function_ref<bool(At
 }
 
 /// Adds the parts that must hold for `test` of `value` to be `truth`. If no mask states them, a boolean `value` becomes
-/// a part of its own. For other values the function then fails, and the parts in `kept` are necessary, not sufficient.
+/// a part of its own. For other values the function then fails. Parts that were found before a failure stay in `kept`: the
+/// condition implies them.
 LogicalResult ConditionReader::require(Value value, const Test &test, bool truth) {
   size_t numParts = kept.rest.size();
   if (succeeded(state(value, test, truth)))
@@ -385,8 +388,8 @@ LogicalResult ConditionReader::requireAtLeast(const Side &left, const Side &righ
              })) {
     // The number of kept keys is an element of a captured operand, or is computed from such elements.
     auto length = llvm::find_if(symbols, [&](unsigned symbol) {
-      return is(0, -1, symbol) && constant == -1 && !variesWith(symbol, op.getQDim()) &&
-             left.width == 0 && right.width == 0;
+      return boundsLengths && is(0, -1, symbol) && constant == -1 &&
+             !variesWith(symbol, op.getQDim()) && left.width == 0 && right.width == 0;
     });
     FailureOr<unsigned> capture =
         length == symbols.end() ? computeLengths(left, right, gap) : FailureOr<unsigned>(*length);
@@ -497,8 +500,8 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
   return captureElement(op, {lengths.getResult(0), read});
 }
 
-Kept attn::readCondition(AttentionOp op, Value condition, bool truth) {
-  ConditionReader reader(op);
+Kept attn::readCondition(AttentionOp op, Value condition, bool truth, bool boundsLengths) {
+  ConditionReader reader(op, boundsLengths);
   (void)reader.require(condition, truth); // a condition that no mask states becomes a part
   return reader.kept;
 }

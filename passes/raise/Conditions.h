@@ -38,8 +38,9 @@ struct Kept {
 };
 
 /// Splits the condition that `condition`, a boolean of the score region, is `truth` into parts. Computes and captures
-/// numbers of kept keys.
-Kept readCondition(AttentionOp op, mlir::Value condition, bool truth);
+/// numbers of kept keys. A number of kept keys that the graph gives can be used directly if `boundsLengths`: a call then
+/// refuses numbers that are negative or larger than the number of keys.
+Kept readCondition(AttentionOp op, mlir::Value condition, bool truth, bool boundsLengths);
 
 } // namespace attn
 

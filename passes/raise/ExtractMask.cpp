@@ -1,4 +1,4 @@
-//===- ExtractMask.cpp - fills with -inf become the mask -------------------===//
+//===- ExtractMask.cpp - fills become the mask -----------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
@@ -29,7 +29,7 @@
 // A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
 // lowest float becomes a mask if every row is proved to keep a pair, and if the other scores are computed from the
 // product and constants alone: beside the score of a kept pair, the filled scores then get probability 0. Another fill
-// of at most -96 becomes the attribute `fill` beside the mask, if no other mask hides pairs:
+// of at most -1000 becomes the attribute `fill` beside the mask, if no other mask hides pairs:
 //   yield (select (%k <= %q), %s, -1.0e9)
 // becomes
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {fill = -1.0e9 : f32}
@@ -72,8 +72,8 @@ struct Fill {
 };
 } // namespace
 
-/// The greatest fill that can be skipped: it is so far below usual scores that a hidden pair seldom counts.
-static constexpr double kGreatestSkippedFill = -96;
+/// The greatest fill whose pairs are skipped: it is so far below usual scores that a row seldom needs its hidden pairs.
+static constexpr double kGreatestSkippedFill = -1000;
 
 static std::optional<double> constantFloat(Value value) {
   FloatAttr constant;
@@ -215,6 +215,22 @@ static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   return !mayHaveEmptyRow(AndAttr::get(op.getContext(), all), op.getNumBatch(), counts);
 }
 
+/// The number of `fills`, from the outermost on, that the mask can state, and their value if it is finite.
+static std::pair<size_t, std::optional<double>> chooseFills(AttentionOp op, ArrayRef<Fill> fills,
+                                                            bool hasMask) {
+  double value = fills.front().value;
+  bool isFinite = fills.front().isFinite();
+  if (isFinite && hasMask) // the mask hides pairs before the fills count
+    return {0, std::nullopt};
+  // A pair that one of these fills hides has the score of this fill, if the fills have one value and are not added to
+  // large scores.
+  auto *end = llvm::find_if(fills, [&](const Fill &fill) {
+    return fill.value != value || (isFinite && fill.isAdded && !isWithinBounds(op, fill.score));
+  });
+  size_t count = end - fills.begin();
+  return {count, isFinite && count > 0 ? std::optional(value) : std::nullopt};
+}
+
 /// Moves the fills at the end of the region to the mask, and splits mask tensors that the graph computes.
 static void extractMask(AttentionOp op) {
   SmallVector<Attribute> masks = masksOf(op);
@@ -224,7 +240,8 @@ static void extractMask(AttentionOp op) {
     Value computed = dense ? computeCapture(op, dense.getCapture()) : Value();
     if (!computed)
       continue;
-    conditions.push_back({readCondition(op, computed, dense.getKeeps() == Polarity::Nonzero),
+    conditions.push_back({readCondition(op, computed, dense.getKeeps() == Polarity::Nonzero,
+                                        /*boundsLengths=*/!op.getFill()),
                           op.getCaptures()[dense.getCapture()].getLoc(),
                           [&masks, mask] { llvm::erase(masks, mask); }});
   }
@@ -232,13 +249,15 @@ static void extractMask(AttentionOp op) {
   size_t numGiven = conditions.size();
   SmallVector<Fill> fills;
   Value score;
-  if (!op.getScore().empty()) {
+  // If hidden pairs have a score already, a fill in the region would be a second one.
+  if (!op.getScore().empty() && !op.getFill()) {
     score = cast<YieldOp>(op.getScore().front().getTerminator()).getValue();
     for (std::optional<Fill> fill = matchFill(score); fill; fill = matchFill(score)) {
       score = fill->score;
       fills.push_back(*fill);
       conditions.push_back(
-          {readCondition(op, fill->condition, !fill->hides), fill->op->getLoc(), [fill = *fill] {
+          {readCondition(op, fill->condition, !fill->hides, /*boundsLengths=*/!fill->isFinite()),
+           fill->op->getLoc(), [fill = *fill] {
              fill.op->replaceAllUsesWith(ValueRange(fill.score));
              fill.op->erase();
            }});
@@ -246,23 +265,13 @@ static void extractMask(AttentionOp op) {
   }
 
   MLIRContext *context = op.getContext();
-  auto *finite = llvm::find_if(fills, [](const Fill &fill) { return fill.isFinite(); });
-  if (finite != fills.end() && !(llvm::all_of(fills, isNearLowest) && isWithinBounds(op, score) &&
-                                 keepsEveryRow(op, conditions))) {
-    // A pair that one of the outermost fills hides has the score of this fill, if the fills have one value and are not
-    // added to large scores.
-    size_t count = finite - fills.begin();
-    if (count == 0 && masks.empty()) {
-      double value = finite->value;
-      count = llvm::find_if(fills,
-                            [&](const Fill &fill) {
-                              return fill.value != value ||
-                                     (fill.isAdded && !isWithinBounds(op, fill.score));
-                            }) -
-              fills.begin();
-      op.setFillAttr(Builder(context).getF32FloatAttr(value));
-    }
+  std::optional<double> filled;
+  if (llvm::any_of(fills, [](const Fill &fill) { return fill.isFinite(); }) &&
+      !(llvm::all_of(fills, isNearLowest) && isWithinBounds(op, score) &&
+        keepsEveryRow(op, conditions))) {
+    auto [count, value] = chooseFills(op, fills, /*hasMask=*/!masks.empty());
     conditions.truncate(numGiven + count);
+    filled = value;
   }
   Kept kept = keptBy(conditions);
   if (!canTakeLower(kept)) {
@@ -284,10 +293,11 @@ static void extractMask(AttentionOp op) {
   if (masks.empty()) {
     op.removeMaskAttr();
     op.removeFillAttr();
-  } else {
-    op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0])
-                                     : AndAttr::get(context, masks));
+    return;
   }
+  op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0]) : AndAttr::get(context, masks));
+  if (filled)
+    op.setFillAttr(Builder(context).getF32FloatAttr(*filled));
 }
 
 namespace {

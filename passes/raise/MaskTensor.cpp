@@ -120,9 +120,20 @@ static unsigned captureComputation(AttentionOp op, const Computation &computatio
   return captureElement(op, {keep.getResult(0), read});
 }
 
+/// The most elements of a tensor. A larger one would take more memory than the scores of some tiles.
+static constexpr int64_t kMostElements = int64_t(1) << 28;
+
 bool attn::canComputeTensor(AttentionOp op, Part part) {
   std::optional<Computation> found = findComputation(op, part);
-  return found && found->dims[op.getKDim()];
+  if (!found || !found->dims[op.getKDim()])
+    return false;
+  int64_t count = 1;
+  for (unsigned dim : found->dims.set_bits())
+    if (int64_t size = op.getStaticSize(dim);
+        !ShapedType::isDynamic(size) &&
+        (llvm::MulOverflow(count, size, count) || count > kMostElements))
+      return false;
+  return true;
 }
 
 void attn::computeMaskTensor(AttentionOp op, Kept &kept) {
@@ -133,16 +144,26 @@ void attn::computeMaskTensor(AttentionOp op, Kept &kept) {
       all->add(found);
     else
       all = std::move(found);
-    return true;
   };
-  llvm::erase_if(kept.rest, [&](Part part) { return canComputeTensor(op, part) && add(part); });
+  SmallVector<Part> rest;
+  for (Part part : kept.rest) {
+    if (canComputeTensor(op, part))
+      add(part);
+    else
+      rest.push_back(part);
+  }
+  kept.rest = std::move(rest);
   if (!all)
     return;
-  llvm::erase_if(kept.masks, [&](Attribute mask) {
-    auto dense = dyn_cast<DenseAttr>(mask);
-    return dense && add({op.getScore().getArgument(op.getKDim() + 2 + dense.getCapture()),
-                         dense.getKeeps() == Polarity::Nonzero});
-  });
+  SmallVector<Attribute> masks;
+  for (Attribute mask : kept.masks) {
+    if (auto dense = dyn_cast<DenseAttr>(mask))
+      add({op.getScore().getArgument(op.getKDim() + 2 + dense.getCapture()),
+           dense.getKeeps() == Polarity::Nonzero});
+    else
+      masks.push_back(mask);
+  }
+  kept.masks = std::move(masks);
   kept.masks.push_back(
       DenseAttr::get(op.getContext(), captureComputation(op, *all), Polarity::Nonzero));
 }

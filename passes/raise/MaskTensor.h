@@ -11,7 +11,8 @@
 
 namespace attn {
 
-/// Whether computeMaskTensor can compute `part`: it varies with the key, and does not depend on the scores.
+/// Whether computeMaskTensor can compute `part`: it varies with the key, does not depend on the scores,
+/// and the tensor is not too large.
 bool canComputeTensor(AttentionOp op, Part part);
 
 /// Replaces parts in `kept.rest` by one mask: computes and captures a boolean tensor that is true where the parts hold.

@@ -307,6 +307,9 @@ struct DecomposeAttention : attn::impl::DecomposeAttentionBase<DecomposeAttentio
         if (findWordOfKey(op.getCaptureMap(i)))
           return op.emitOpError() << "expected schedule per-head or phased for a packed mask, got "
                                   << stringifySchedule(schedule);
+      if (op.getFill())
+        return op.emitOpError() << "expected schedule per-head or phased for a fill, got "
+                                << stringifySchedule(schedule);
       OpBuilder builder(op);
       op->replaceAllUsesWith(Decomposer(builder, op).run());
       op->erase();

@@ -174,8 +174,9 @@ private:
   State loop(Value from, Value to, State state, Value query, bool isFull, MaskInterface mask);
   Value probabilitiesLoop(Value query, const State &state);
 
-  /// The state over all keys for the queries whose greatest kept score is not far above the fill, and `state` for the
-  /// other queries. `start` creates a state before the first key.
+  /// The sum and the accumulator over all keys for the queries whose greatest kept score is not far above the fill, and
+  /// those of `state` for the other queries. Nothing reads the maximum afterwards. `start` creates a state before the
+  /// first key.
   State fill(const State &state, Value query, llvm::function_ref<State()> start);
 
   /// The captured tiles of a step at keys `[k0, k0 + ks)`, their maps, and the captured operands that the step drops:
@@ -525,7 +526,7 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
 void KeyLoops::cloneScore(Region &into, const Score &score) {
   if (op.getScore().empty()) {
     // A step without a region keeps its maximum as an unscaled product. A sink is a score, however, and the maximum of
-    // a state must be a score, so the step gets a region that yields the score unchanged.
+    // a state must be a score, so the step gets a region that yields the score unchanged. A fill is a score too.
     if (!op.getSink() && !op.getState() && !isFilling)
       return;
     createScoreBlock(rewriter, op, into);
@@ -732,7 +733,7 @@ Value KeyLoops::probabilitiesLoop(Value query, const State &state) {
 
 KeyLoops::State KeyLoops::fill(const State &state, Value query, llvm::function_ref<State()> start) {
   // A hidden pair has a probability below 2^-80 if the greatest kept score is larger than the fill by 80 * ln(2) = 55.5.
-  // Both are rounded.
+  // The fill and the maximum are rounded to f32, so the bound is larger by |fill| * 2^-22.
   double fill = op.getFill()->convertToDouble();
   double least = (fill + 56 + std::abs(fill) * 0x1p-22) / unit;
   auto isAbove = [&](OpBuilder &b, Location loc, Value max) -> Value { // false for NaN

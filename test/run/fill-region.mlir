@@ -4,7 +4,7 @@
 // RUN: attn-run %s --reference --dim=q.1=9 --dim=k.1=333
 // RUN: attn-run %s --reference --dim=q.1=50 --dim=k.1=0
 // RUN: attn-run %s --reference --dim=q.1=333 --dim=k.1=333 --target=x86-64
-// CHECK: with fill -100, tiles skipped
+// CHECK: with fill -1000, tiles skipped
 // CHECK: tiles: {{[0-9]+}} run, {{[1-9][0-9]*}} skipped
 
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
@@ -22,7 +22,7 @@ func.func @region(%q: tensor<2x?x24xf32> {attn.name = "q"}, %k: tensor<2x?x24xf3
   %o = attn.attention ins(%q, %k, %v : tensor<2x?x24xf32>, tensor<2x?x24xf32>, tensor<2x?x40xf32>)
       captures(%lengths, %bias : tensor<2xi64>, tensor<?xf32>) sink(%bias : tensor<?xf32>) outs(%e : tensor<2x?x40xf32>)
       mask(#attn.and<[#attn.window<left = 40, right = -5>, #attn.lengths<0>]>)
-      {fill = -100.0 : f32, indexing_maps = [#q, #k, #v, #l, #s, #s, #o], scale = -1.5 : f32} score {
+      {fill = -1000.0 : f32, indexing_maps = [#q, #k, #v, #l, #s, #s, #o], scale = -1.5 : f32} score {
   ^bb0(%b: index, %i: index, %j: index, %x: f32, %length: i64, %more: f32):
     %t = arith.addf %x, %more : f32
     attn.yield %t : f32

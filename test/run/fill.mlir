@@ -7,7 +7,7 @@
 // CHECK: mask #attn.causal<offset = -3> with fill -1e+09, tiles skipped
 // CHECK: tiles: {{[0-9]+}} run, {{[1-9][0-9]*}} skipped
 
-// Other schedules compute all pairs.
+// The schedule phased does the same; the others compute all pairs.
 // RUN: sed 's/) {fill/) plan(<"phased", q = 16, k = 64>) {fill/' %s > %t.phased.mlir
 // RUN: attn-run %t.phased.mlir --reference
 // RUN: sed 's/) {fill/) plan(<"decode", q = 4, k = 64, part = 128>) {fill/' %s > %t.decode.mlir

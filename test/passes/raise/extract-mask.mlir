@@ -381,6 +381,40 @@ func.func @fill_below_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: ten
   return %o : tensor<2x9x8xf32>
 }
 
+// Hidden pairs have a fill already, so a fill in the region stays there.
+// CHECK-LABEL: @two_fills(
+// CHECK: mask(#attn.causal) {fill = -1.000000e+09 : f32
+// CHECK: score
+// CHECK: arith.select
+func.func @two_fills(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      mask(#attn.causal) {fill = -1.0e9 : f32, indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %inf = arith.constant 0xFF800000 : f32
+        %t = arith.select %e0, %s, %inf : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// A call may give any length to a fill: a number below 0 keeps no pair, so the lengths are clamped.
+// CHECK-LABEL: @filled_lengths(
+// CHECK: linalg.generic
+// CHECK: arith.maxsi
+// CHECK: mask(#attn.lengths<0>) {fill = -1.000000e+09 : f32
+func.func @filled_lengths(%x: tensor<2x9x8xf32>, %c0: tensor<2xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<2xi64>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #b, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i64):
+        %low = arith.constant -1.0e9 : f32
+        %ki = arith.index_cast %k : index to i64
+        %kept = arith.cmpi slt, %ki, %e0 : i64
+        %t = arith.select %kept, %s, %low : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
 // No mask: the bias, which is added after the fill, may be infinite, and -inf + inf is NaN.
 // CHECK-LABEL: @bias_above_mask(
 // CHECK-NOT: mask(
