@@ -503,8 +503,8 @@ class Masks(Case):
         # An array that is indexed both by q and by k requires as many queries as keys.
         self.check(documents, (ids,), documents(*coordinates(2, 4, 33, 33), ids), "#attn.and<[#attn.causal, #attn.dense<0>]>", key_heads=2, keys=33)
         self.check(lambda b, h, q, k: abs(q - k) < 6, (), abs(q - k) < 6, "#attn.window<left = 5, right = 5>")
-        self.check(given, (keep,), given(*places, keep), key_heads=1)
-        self.check(dilated, (), dilated(*places), key_heads=2)
+        self.check(given, (keep,), given(*places, keep), "#attn.dense<0>", key_heads=1)
+        self.check(dilated, (), dilated(*places), "#attn.dense<0>", key_heads=2)
 
     def test_options(self):
         rng = np.random.default_rng(0)
