@@ -273,11 +273,12 @@ static void extractMask(AttentionOp op) {
     conditions.truncate(numGiven + count);
     filled = value;
   }
+  if (!canTakeLower(keptBy(conditions)))
+    for (Condition &condition : conditions) {
+      condition.kept.lower.reset();
+      llvm::append_range(condition.kept.rest, condition.kept.lowerParts);
+    }
   Kept kept = keptBy(conditions);
-  if (!canTakeLower(kept)) {
-    kept.lower.reset();
-    llvm::append_range(kept.rest, kept.lowerParts);
-  }
   computeMaskTensor(op, kept);
   for (Condition &condition : conditions) {
     const Kept &parts = condition.kept;

@@ -526,6 +526,23 @@ func.func @keys_from_the_query_on(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>
   return %o : tensor<2x9x8xf32>
 }
 
+// A tensor for all pairs would be too large, so the region tests each pair.
+// CHECK-LABEL: @too_many_pairs(
+// CHECK-NOT: mask(
+// CHECK: score
+// CHECK: arith.select
+func.func @too_many_pairs(%x: tensor<2x20000x8xf32>, %out: tensor<2x20000x8xf32>) -> tensor<2x20000x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x20000x8xf32>, tensor<2x20000x8xf32>, tensor<2x20000x8xf32>) outs(%out : tensor<2x20000x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %inf = arith.constant 0xFF800000 : f32
+        %hidden = arith.cmpi slt, %k, %q : index
+        %t = arith.select %hidden, %inf, %s : f32
+        attn.yield %t : f32
+      } -> tensor<2x20000x8xf32>
+  return %o : tensor<2x20000x8xf32>
+}
+
 // #attn.dense does not test the operands: one comparison is with 1 instead of 0; the other one is true for NaN, which
 // #attn.dense counts as nonzero. One tensor states both tests.
 // CHECK-LABEL: @other_tests(
