@@ -77,8 +77,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     disjoint sets of keys.
 
     With a `fill`, which is a finite number, all pairs are kept: the score of a pair that the mask hides is the fill, and
-    its value counts. A probability of less than 2^-80 times the largest of its row may become 0. So loops skip the
-    hidden pairs of a row if a score of the other pairs is larger than the fill by 56 or more.
+    its value counts. A probability of less than 2^-80 times the largest of its row may become 0. The probability of a
+    hidden pair is that small if a score of its row is larger than the fill by 56, which is more than 80 ln(2). Loops
+    skip the hidden pairs of such rows.
 
     Constraints:
     * (A1) there is one indexing map for each of query, key, value, captured operands, sink and outputs; all maps have
@@ -104,7 +105,7 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       is decode, and acc is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides the size of d;
-    * (A14) a `fill` is a finite number, and the op then has a mask and no `state`.
+    * (A14) a `fill` is a finite number; an op with a fill has a mask, but no `state`.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)

@@ -2,6 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
+// Creates and changes score regions for several passes. Tests: test/passes/plan/fill-in-region.mlir,
+// test/passes/tile/tile-keys.mlir
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_PASSES_SCOREBLOCK_H

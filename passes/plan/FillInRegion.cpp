@@ -30,7 +30,7 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether tiles test their rows for the fill.
+/// Whether the tasks of `op` compare the maximum of each row with the fill.
 static bool testsRows(AttentionOp op) {
   PlanAttr plan = *op.getPlan();
   return llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule()) &&

@@ -114,6 +114,36 @@ unsigned attn::captureElement(AttentionOp op, const Access &read) {
   return count;
 }
 
+unsigned attn::captureComputed(AttentionOp op, ArrayRef<unsigned> dims, ArrayRef<unsigned> captures,
+                               Type type,
+                               function_ref<Value(OpBuilder &, Location, ValueRange)> compute) {
+  OpBuilder builder(op);
+  unsigned numDims = op.getQueryMap().getNumDims();
+  SmallVector<AffineExpr> loopOf(numDims, builder.getAffineConstantExpr(0));
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<Range> domain = op.getIterationDomain(builder);
+  for (auto [loop, dim] : llvm::enumerate(dims)) {
+    loopOf[dim] = builder.getAffineDimExpr(loop);
+    sizes.push_back(domain[dim].size);
+  }
+  SmallVector<Value> operands;
+  SmallVector<AffineMap> maps;
+  for (unsigned capture : captures) {
+    operands.push_back(op.getCaptures()[capture]);
+    maps.push_back(op.getCaptureMap(capture).replaceDimsAndSymbols(loopOf, {}, dims.size(), 0));
+  }
+  maps.push_back(builder.getMultiDimIdentityMap(dims.size()));
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), sizes, type);
+  SmallVector<utils::IteratorType> loops(dims.size(), utils::IteratorType::parallel);
+  auto computed = linalg::GenericOp::create(
+      builder, op.getLoc(), empty.getType(), operands, empty, maps, loops,
+      [&](OpBuilder &b, Location loc, ValueRange elements) {
+        linalg::YieldOp::create(b, loc, compute(b, loc, elements.drop_back()));
+      });
+  AffineMap read = AffineMap::getMultiDimMapWithTargets(numDims, dims, op.getContext());
+  return captureElement(op, {computed.getResult(0), read});
+}
+
 static Value compute(AttentionOp op, const Element &element, OpBuilder &builder) {
   Operation *scalar = element.getOp();
   if (auto constant = dyn_cast_if_present<TypedAttr>(element.getConstant()))

@@ -22,6 +22,14 @@ mlir::Value computeCapture(AttentionOp op, unsigned capture);
 /// The number of the captured operand with the tensor and the map of `read`; adds such an operand if there is none.
 unsigned captureElement(AttentionOp op, const Access &read);
 
+/// Computes a tensor with the loops `dims` of the attention and captures it. `compute` returns an element of type `type`
+/// from the elements of the captured operands `captures`; these must not vary with other loops. Returns the number of
+/// the new captured operand.
+unsigned captureComputed(
+    AttentionOp op, llvm::ArrayRef<unsigned> dims, llvm::ArrayRef<unsigned> captures,
+    mlir::Type type,
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)> compute);
+
 } // namespace attn
 
 #endif // ATTN_PASSES_RAISE_CAPTURES_H

@@ -166,7 +166,7 @@ LogicalResult ConditionReader::require(Value value, const Test &test, bool truth
   return success();
 }
 
-/// Adds the parts that must hold for `test` of `value` to be `truth`; fails if there are parts that no mask states.
+/// Adds the parts that must hold for `test` of `value` to be `truth`. Fails if no mask states one of the parts.
 LogicalResult ConditionReader::state(Value value, const Test &test, bool truth) {
   if (++numScalars > kMaxScalars)
     return failure();
@@ -421,83 +421,57 @@ FailureOr<unsigned> ConditionReader::computeLengths(const Side &left, const Side
   for (unsigned dim = 0; dim < op.getKDim() && !isExact; ++dim)
     if (flat[dim] == 0 && (*ofData)[dim] != 0)
       return failure();
-  OpBuilder builder(op);
-  Location loc = op.getLoc();
   ArrayRef<int64_t> ofDims = ArrayRef(flat).take_front(numDims),
                     ofSymbols = ArrayRef(flat).drop_front(numDims).drop_back();
-  // The loops of the op that computes the lengths: the dimensions that the lengths vary with.
-  SmallVector<unsigned> dims;
-  SmallVector<Value> operands;
+  SmallVector<unsigned> captures, dims; // what the lengths vary with
+  for (auto [symbol, factor] : llvm::enumerate(ofSymbols))
+    if (factor != 0)
+      captures.push_back(symbol);
   for (unsigned dim = 0; dim < op.getKDim(); ++dim)
-    if (ofDims[dim] != 0 || llvm::any_of(llvm::enumerate(ofSymbols), [&](auto symbol) {
-          return symbol.value() != 0 && op.getCaptureMap(symbol.index()).isFunctionOfDim(dim);
+    if (ofDims[dim] != 0 || llvm::any_of(captures, [&](unsigned capture) {
+          return op.getCaptureMap(capture).isFunctionOfDim(dim);
         }))
       dims.push_back(dim);
-  SmallVector<AffineExpr> loopOf(op.getQueryMap().getNumDims(), builder.getAffineConstantExpr(0));
-  SmallVector<OpFoldResult> sizes;
-  SmallVector<Range> domain = op.getIterationDomain(builder);
-  for (auto [loop, dim] : llvm::enumerate(dims)) {
-    loopOf[dim] = builder.getAffineDimExpr(loop);
-    sizes.push_back(domain[dim].size);
-  }
-  SmallVector<int64_t> factors;
-  SmallVector<AffineMap> maps;
-  for (auto [symbol, factor] : llvm::enumerate(ofSymbols)) {
-    if (factor == 0)
-      continue;
-    factors.push_back(factor);
-    operands.push_back(op.getCaptures()[symbol]);
-    maps.push_back(op.getCaptureMap(symbol).replaceDimsAndSymbols(loopOf, {}, dims.size(), 0));
-  }
-  maps.push_back(builder.getMultiDimIdentityMap(dims.size()));
-  Type type = builder.getI64Type();
-  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
-  SmallVector<utils::IteratorType> loops(dims.size(), utils::IteratorType::parallel);
-  auto lengths = linalg::GenericOp::create(
-      builder, loc, empty.getType(), operands, empty, maps, loops,
-      [&](OpBuilder &b, Location loc, ValueRange elements) {
-        auto constant = [&](int64_t value) {
-          return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
-        };
-        // Compute the sum that may wrap around first.
-        SmallVector<int64_t> first(numDims, 0), rest(ofDims);
-        int64_t last = flat.back() + 1;
-        Value sum = constant(last);
-        if (!isExact) {
-          first.assign(ofData->begin(), ofData->begin() + numDims);
-          for (auto [now, later] : llvm::zip(first, rest))
-            later -= now;
-          last -= ofData->back();
-          sum = constant(ofData->back());
-        }
-        auto add = [&](Value term, int64_t factor) {
-          term = b.createOrFold<arith::MulIOp>(loc, toWide(b, loc, term), constant(factor));
-          sum = arith::AddIOp::create(b, loc, sum, term);
-        };
-        auto addCoordinates = [&](ArrayRef<int64_t> factors) {
-          for (auto [loop, dim] : llvm::enumerate(dims))
-            if (factors[dim] != 0)
-              add(linalg::IndexOp::create(b, loc, loop), factors[dim]);
-        };
-        for (auto [element, factor] : llvm::zip(elements, factors))
-          add(element, factor);
-        if (!isExact) {
-          addCoordinates(first);
-          if (left.width == 32)
-            sum = arith::ExtSIOp::create(b, loc, type,
-                                         arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
-          // Clamp the sum, so that the additions below cannot wrap around. The limits are beyond every key.
-          sum = arith::MaxSIOp::create(b, loc, sum, constant(-kBeyondKeys));
-          sum = arith::MinSIOp::create(b, loc, sum, constant(kBeyondKeys));
-          sum = arith::AddIOp::create(b, loc, sum, constant(last));
-        }
-        addCoordinates(rest);
-        sum = arith::MaxSIOp::create(b, loc, sum, constant(0));
-        linalg::YieldOp::create(b, loc, sum);
-      });
-  AffineMap read =
-      AffineMap::getMultiDimMapWithTargets(op.getQueryMap().getNumDims(), dims, context);
-  return captureElement(op, {lengths.getResult(0), read});
+  auto compute = [&](OpBuilder &b, Location loc, ValueRange elements) -> Value {
+    auto constant = [&](int64_t value) {
+      return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+    };
+    // Compute the sum that may wrap around first.
+    SmallVector<int64_t> first(numDims, 0), rest(ofDims);
+    int64_t last = flat.back() + 1;
+    Value sum = constant(last);
+    if (!isExact) {
+      first.assign(ofData->begin(), ofData->begin() + numDims);
+      for (auto [now, later] : llvm::zip(first, rest))
+        later -= now;
+      last -= ofData->back();
+      sum = constant(ofData->back());
+    }
+    auto add = [&](Value term, int64_t factor) {
+      term = b.createOrFold<arith::MulIOp>(loc, toWide(b, loc, term), constant(factor));
+      sum = arith::AddIOp::create(b, loc, sum, term);
+    };
+    auto addCoordinates = [&](ArrayRef<int64_t> factors) {
+      for (auto [loop, dim] : llvm::enumerate(dims))
+        if (factors[dim] != 0)
+          add(linalg::IndexOp::create(b, loc, loop), factors[dim]);
+    };
+    for (auto [element, capture] : llvm::zip_equal(elements, captures))
+      add(element, ofSymbols[capture]);
+    if (!isExact) {
+      addCoordinates(first);
+      if (left.width == 32)
+        sum = arith::ExtSIOp::create(b, loc, b.getI64Type(),
+                                     arith::TruncIOp::create(b, loc, b.getI32Type(), sum));
+      // Clamp the sum, so that the additions below cannot wrap around. The limits are beyond every key.
+      sum = arith::MaxSIOp::create(b, loc, sum, constant(-kBeyondKeys));
+      sum = arith::MinSIOp::create(b, loc, sum, constant(kBeyondKeys));
+      sum = arith::AddIOp::create(b, loc, sum, constant(last));
+    }
+    addCoordinates(rest);
+    return arith::MaxSIOp::create(b, loc, sum, constant(0));
+  };
+  return captureComputed(op, dims, captures, IntegerType::get(context, 64), compute);
 }
 
 Kept attn::readCondition(AttentionOp op, Value condition, bool truth, bool boundsLengths) {

@@ -28,8 +28,9 @@
 //
 // A finite fill hides nothing by itself: a row in which all scores are filled averages the values. A fill near the
 // lowest float becomes a mask if every row is proved to keep a pair, and if the other scores are computed from the
-// product and constants alone: beside the score of a kept pair, the filled scores then get probability 0. Another fill
-// of at most -1000 becomes the attribute `fill` beside the mask, if no other mask hides pairs:
+// product and constants alone: beside the score of a kept pair, the filled scores then get probability 0. Any other
+// finite fill of at most -1000 becomes the attribute `fill`, and its condition becomes the mask, if the attention has no
+// other mask:
 //   yield (select (%k <= %q), %s, -1.0e9)
 // becomes
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {fill = -1.0e9 : f32}
@@ -215,7 +216,7 @@ static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   return !mayHaveEmptyRow(AndAttr::get(op.getContext(), all), op.getNumBatch(), counts);
 }
 
-/// The number of `fills`, from the outermost on, that the mask can state, and their value if it is finite.
+/// Returns how many of `fills`, counted from the outermost, become the mask, and their value if it is finite.
 static std::pair<size_t, std::optional<double>> chooseFills(AttentionOp op, ArrayRef<Fill> fills,
                                                             bool hasMask) {
   double value = fills.front().value;

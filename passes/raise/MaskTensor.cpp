@@ -30,7 +30,7 @@ struct Computation {
 };
 } // namespace
 
-/// The computation of `part`, if it does not depend on the scores.
+/// Returns the computation of `part`, or nothing if `part` depends on the scores.
 static std::optional<Computation> findComputation(AttentionOp op, Part part) {
   Block *score = &op.getScore().front();
   unsigned numDims = op.getKDim() + 1;
@@ -62,65 +62,32 @@ static std::optional<Computation> findComputation(AttentionOp op, Part part) {
   return found;
 }
 
-static Value isNonzero(OpBuilder &builder, Location loc, Value value) {
-  Type type = value.getType();
-  if (type.isInteger(1))
-    return value;
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-  if (isa<FloatType>(type)) // a NaN is not zero
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, value, zero);
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
-}
-
 /// Computes and captures a boolean tensor that is true where all parts of `computation` hold.
 static unsigned captureComputation(AttentionOp op, const Computation &computation) {
-  OpBuilder builder(op);
-  Location loc = op.getLoc();
-  SmallVector<unsigned> dims(computation.dims.set_bits());
-  SmallVector<AffineExpr> loopOf(op.getQueryMap().getNumDims(), builder.getAffineConstantExpr(0));
-  SmallVector<OpFoldResult> sizes;
-  SmallVector<Range> domain = op.getIterationDomain(builder);
-  for (auto [loop, dim] : llvm::enumerate(dims)) {
-    loopOf[dim] = builder.getAffineDimExpr(loop);
-    sizes.push_back(domain[dim].size);
-  }
-  SmallVector<Value> operands;
-  SmallVector<AffineMap> maps;
-  for (unsigned capture : computation.captures.set_bits()) {
-    operands.push_back(op.getCaptures()[capture]);
-    maps.push_back(op.getCaptureMap(capture).replaceDimsAndSymbols(loopOf, {}, dims.size(), 0));
-  }
-  maps.push_back(builder.getMultiDimIdentityMap(dims.size()));
-  Value empty = tensor::EmptyOp::create(builder, loc, sizes, builder.getI1Type());
-  SmallVector<utils::IteratorType> loops(dims.size(), utils::IteratorType::parallel);
-  auto computeAll = [&](OpBuilder &b, Location loc, ValueRange elements) {
+  SmallVector<unsigned> dims(computation.dims.set_bits()),
+      captures(computation.captures.set_bits());
+  auto compute = [&](OpBuilder &b, Location loc, ValueRange elements) {
     Block &score = op.getScore().front();
     IRMapping mapping;
     for (auto [loop, dim] : llvm::enumerate(dims))
       mapping.map(score.getArgument(dim), linalg::IndexOp::create(b, loc, loop));
-    for (auto [capture, element] : llvm::zip(computation.captures.set_bits(), elements))
+    for (auto [capture, element] : llvm::zip_equal(captures, elements))
       mapping.map(score.getArgument(op.getKDim() + 2 + capture), element);
     for (Operation &inner : score)
       if (computation.ops.contains(&inner))
         b.clone(inner, mapping);
     Value all;
     for (Part part : computation.parts) {
-      Value holds = isNonzero(b, loc, mapping.lookupOrDefault(part.value));
-      if (!part.truth)
-        holds = arith::XOrIOp::create(b, loc, holds,
-                                      arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+      Value holds = createDenseTest(b, loc, mapping.lookupOrDefault(part.value),
+                                    part.truth ? Polarity::Nonzero : Polarity::Zero);
       all = all ? arith::AndIOp::create(b, loc, all, holds) : holds;
     }
-    linalg::YieldOp::create(b, loc, all);
+    return all;
   };
-  auto keep = linalg::GenericOp::create(builder, loc, empty.getType(), operands, empty, maps, loops,
-                                        computeAll);
-  AffineMap read =
-      AffineMap::getMultiDimMapWithTargets(op.getQueryMap().getNumDims(), dims, op.getContext());
-  return captureElement(op, {keep.getResult(0), read});
+  return captureComputed(op, dims, captures, IntegerType::get(op.getContext(), 1), compute);
 }
 
-/// The most elements of a tensor. A larger one would take more memory than the scores of some tiles.
+/// The largest number of elements of a tensor. Testing each pair in the region takes time, but no memory.
 static constexpr int64_t kMostElements = int64_t(1) << 28;
 
 bool attn::canComputeTensor(AttentionOp op, Part part) {

@@ -2,6 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
+// Computes the tensors that attn-extract-mask captures. Test: test/passes/raise/extract-mask.mlir
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_PASSES_RAISE_MASKTENSOR_H

@@ -441,7 +441,7 @@ func.func @bias_above_mask(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: te
 // CHECK: linalg.index 0
 // CHECK: linalg.index 1
 // CHECK: %[[HIDDEN:.*]] = arith.andi
-// CHECK: %[[KEPT:.*]] = arith.xori %[[HIDDEN]], %true
+// CHECK: %[[KEPT:.*]] = arith.cmpi eq, %[[HIDDEN]], %false
 // CHECK: linalg.yield %[[KEPT]]
 // CHECK: attn.attention {{.*}} captures(%[[KEEP]] : tensor<9x9xi1>) {{.*}} mask(#attn.dense<0>)
 // CHECK-NOT: score
