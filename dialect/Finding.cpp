@@ -15,9 +15,11 @@ static constexpr llvm::StringLiteral kLists[] = {"attentions", "extra_work", "sl
 
 llvm::StringRef attn::getListName(Finding kind) { return kLists[size_t(kind)]; }
 
-InFlightDiagnostic attn::emitFinding(Location loc, Finding kind) {
+InFlightDiagnostic attn::emitFinding(Location loc, Finding kind, std::optional<double> share) {
   InFlightDiagnostic remark = emitRemark(loc);
   remark.getUnderlyingDiagnostic()->getMetadata().push_back(DiagnosticArgument(getListName(kind)));
+  if (share)
+    remark.getUnderlyingDiagnostic()->getMetadata().push_back(DiagnosticArgument(*share));
   return remark;
 }
 
@@ -27,5 +29,12 @@ std::optional<Finding> attn::getFinding(Diagnostic &diagnostic) {
       for (auto [i, list] : llvm::enumerate(kLists))
         if (argument.getAsString() == list)
           return Finding(i);
+  return std::nullopt;
+}
+
+std::optional<double> attn::getShare(Diagnostic &finding) {
+  for (const DiagnosticArgument &argument : finding.getMetadata())
+    if (argument.getKind() == DiagnosticArgument::DiagnosticArgumentKind::Double)
+      return argument.getAsDouble();
   return std::nullopt;
 }

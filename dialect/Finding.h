@@ -19,11 +19,16 @@ namespace attn {
 /// The kinds of findings, one for each list of the report. docs/report.md says what each list holds.
 enum class Finding { Unfused, ExtraWork, SlowLoop, Unchecked };
 
-/// Starts the remark of a finding at `loc`. The caller adds the reason.
-mlir::InFlightDiagnostic emitFinding(mlir::Location loc, Finding kind);
+/// Starts the remark of a finding at `loc`. The caller adds the reason. `share` is the share of the op in the predicted
+/// time of its function, if it is known.
+mlir::InFlightDiagnostic emitFinding(mlir::Location loc, Finding kind,
+                                     std::optional<double> share = std::nullopt);
 
 /// The kind of `diagnostic` if it is a finding; none for any other diagnostic.
 std::optional<Finding> getFinding(mlir::Diagnostic &diagnostic);
+
+/// The share that emitFinding() was given.
+std::optional<double> getShare(mlir::Diagnostic &finding);
 
 /// The name of the list of attn.report that holds findings of this kind.
 llvm::StringRef getListName(Finding kind);

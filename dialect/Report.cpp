@@ -184,7 +184,10 @@ std::string attn::printReport(DictionaryAttr report) {
       });
   }
   for (StringRef list : {"extra_work", "slow_loops", "unchecked"})
-    for (DictionaryAttr entry : getList(report, list))
+    for (DictionaryAttr entry : getList(report, list)) {
       out << newline << getText(entry, "source") << ": " << getText(entry, "reason");
+      if (auto share = entry.getAs<FloatAttr>("share"))
+        out << llvm::format(" (%.0f %% of the predicted time)", 100 * share.getValueAsDouble());
+    }
   return text;
 }

@@ -51,7 +51,7 @@ public:
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
         firstError = source + ": " + diagnostic.str();
       if (std::optional<Finding> kind = getFinding(diagnostic))
-        findings.push_back({*kind, source, diagnostic.str()});
+        findings.push_back({*kind, source, diagnostic.str(), getShare(diagnostic)});
       return success();
     });
     timing.setEnabled(options.timing);
@@ -99,6 +99,7 @@ private:
   struct FindingText {
     Finding kind;
     std::string source, text;
+    std::optional<double> share;
   };
   std::vector<FindingText> findings;                                     // not yet in the report
   std::set<std::tuple<std::string, unsigned, std::string>> lintFindings; // file, line, text
@@ -198,17 +199,25 @@ void Compilation::noteFindings() {
     StringRef reason = finding.text;
     // Drop the prefix, because the report has a separate list of attentions that are not fused.
     (void)reason.consume_front("attention left unfused: ");
-    Attribute entry = builder.getDictionaryAttr(
-        {builder.getNamedAttr("source", builder.getStringAttr(finding.source)),
-         builder.getNamedAttr("reason", builder.getStringAttr(reason))});
+    NamedAttrList entry;
+    entry.set("source", builder.getStringAttr(finding.source));
+    entry.set("reason", builder.getStringAttr(reason));
     StringRef name = getListName(finding.kind);
     auto list = dyn_cast_or_null<ArrayAttr>(fields.get(name));
     SmallVector<Attribute> entries;
     if (list)
       llvm::append_range(entries, list);
-    if (llvm::is_contained(entries, entry)) // one entry for all levels
+    // One entry for all levels. Its share is that of the first level.
+    bool isKnown = llvm::any_of(entries, [&](Attribute other) {
+      auto fields = dyn_cast<DictionaryAttr>(other);
+      return fields && fields.get("source") == entry.get("source") &&
+             fields.get("reason") == entry.get("reason");
+    });
+    if (isKnown)
       continue;
-    entries.push_back(entry);
+    if (finding.share)
+      entry.set("share", builder.getF64FloatAttr(*finding.share));
+    entries.push_back(entry.getDictionary(&context));
     fields.set(name, builder.getArrayAttr(entries));
   }
   module->setAttr(AttnDialect::kReportAttr, fields.getDictionary(&context));

@@ -140,6 +140,10 @@ static double predictTraffic(CpuAttr cpu, double bytes, double workingSet) {
   return inCycles(cpu, bytes / (workingSet <= kL3 ? kBytesBeyondL2 : kBytesBeyondL3));
 }
 
+double attn::addTraffic(CpuAttr cpu, double cost, double bytes) {
+  return cost + std::max(0.0, predictTraffic(cpu, bytes, bytes) - kHiding * cost);
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -352,7 +356,7 @@ struct Model {
   double withTraffic(double cost) const {
     double heads = double(shape.heads) * shape.groups;
     double bytes = bytesOfKeys() + heads * shape.queries * (shape.d + shape.e) * bytesOfElement();
-    return cost + std::max(0.0, predictTraffic(cpu, bytes, bytes) - kHiding * cost);
+    return addTraffic(cpu, cost, bytes);
   }
 
   double complete(double cost) const { return shape.depth ? cost : withTraffic(cost); }

@@ -23,6 +23,9 @@ double predictProduct(CpuAttr cpu, const MultiplyAdd &instruction, int64_t bytes
                       int64_t rows, int64_t columns, int64_t depth, bool isGuarded = false,
                       bool hasEpilogue = false);
 
+/// `cost` plus the part of the time to move `bytes` from and to memory that the computation does not hide.
+double addTraffic(CpuAttr cpu, double cost, double bytes);
+
 /// The number of keys that the first `queries` queries need. A mask that depends on the values of an input is assumed
 /// to hide no key.
 int64_t countKeys(mlir::MLIRContext *context, const AttentionShape &shape, int64_t queries);

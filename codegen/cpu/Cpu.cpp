@@ -50,6 +50,8 @@ TargetInterface CpuTarget::makeCpuAttr(const Target &target, MLIRContext *contex
 //===----------------------------------------------------------------------===//
 
 static void addPasses(StringRef stage, OpPassManager &level) {
+  if (stage == "plan") // later stages fuse ops into tasks, whose shares nobody could read
+    level.addNestedPass<func::FuncOp>(createNoteSlowLoops());
   if (stage == "bufferize") {
     level.addNestedPass<func::FuncOp>(createPadRows());
     level.addPass(createPlanWorkspace());
@@ -67,7 +69,6 @@ static void addPasses(StringRef stage, OpPassManager &level) {
     functions.addPass(createPackToVector());
     functions.addPass(createSoftmaxToVector());
     // The remaining ops are elementwise ops and reductions: they become plain loops, which LLVM may vectorise.
-    functions.addPass(createNoteSlowLoops());
     functions.addPass(createReassociateSums());
     functions.addPass(createConvertLinalgToLoopsPass());
     functions.addPass(createExpandHalves());

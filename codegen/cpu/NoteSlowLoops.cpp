@@ -2,20 +2,24 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Emits a remark at each op that makes a loop slow. If the body of a linalg op reads memory at indices that are data,
-// the op becomes a loop over scalars. If the body computes a function in f64 (DoubleMath.h), the vectors of the loop
-// have half as many lanes. The report lists the remarks. The pass does not change the IR.
-// Test: test/codegen/cpu/note-slow-loops.mlir
+// Emits a remark at each op that makes a loop slow, with the share of the loop in the predicted time of the function.
+// If the body of an op reads memory at indices that are data, the op becomes a loop over scalars. If the body computes a
+// function in f64 (DoubleMath.h), the vectors of the loop have half as many lanes. If a sum compares positions, as that
+// of a sort or a cumulative sum does, it takes a number of steps for each element of its operands. The report lists the
+// remarks. The pass does not change the IR. Test: test/codegen/cpu/note-slow-loops.mlir, test/tools/report-json.test
 //
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/DoubleMath.h"
 #include "codegen/cpu/Passes.h"
+#include "codegen/cpu/PredictOps.h"
 #include "dialect/Finding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace attn;
@@ -25,20 +29,64 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
+/// A sum compares positions if its body reads them and it takes at least this many steps for each element of its
+/// largest operand.
+static constexpr int64_t kMinSteps = 8;
+
+/// The number of steps for each element of the largest operand of `op`, if it is a sum that compares positions.
+static std::optional<int64_t> countSteps(linalg::LinalgOp op) {
+  if (op.getNumReductionLoops() == 0 || op.getBlock()->getOps<linalg::IndexOp>().empty())
+    return std::nullopt;
+  int64_t steps = 1, largest = 1;
+  for (int64_t range : op.getStaticLoopRanges())
+    if (ShapedType::isDynamic(range) || llvm::MulOverflow(steps, range, steps))
+      return std::nullopt;
+  for (Type type : op->getOperandTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      largest = std::max(largest, tensor.getNumElements());
+  return steps / largest >= kMinSteps ? std::optional(steps / largest) : std::nullopt;
+}
+
 namespace {
 struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
   void runOnOperation() override {
-    getOperation().walk([](linalg::LinalgOp op) {
-      // Ops from several source lines may be fused into this op; the inner op has the location of its own line.
-      op.getBlock()->walk([](Operation *inner) {
-        if (isa<memref::LoadOp>(inner))
-          emitFinding(inner->getLoc(), Finding::SlowLoop)
-              << "loop over scalars: reads memory at indices that are data";
+    CpuAttr cpu = getCpu(getOperation());
+    // The predicted times of the loops that are slow for one reason. Ops of several source lines may be fused into one
+    // op, whose inner ops have the locations of these lines.
+    llvm::MapVector<std::pair<Location, StringAttr>, std::optional<double>> loops;
+    getOperation().walk([&](Operation *op) {
+      if (!isa<AttentionOp, linalg::LinalgOp>(op))
+        return;
+      std::optional<double> time = cpu ? predictOp(op, cpu) : std::nullopt;
+      llvm::SmallSetVector<std::pair<Location, StringAttr>, 2> reasons;
+      auto add = [&](Operation *at, const Twine &reason) {
+        reasons.insert({at->getLoc(), StringAttr::get(&getContext(), reason)});
+      };
+      op->walk([&](Operation *inner) {
+        if (isa<tensor::ExtractOp>(inner))
+          add(inner, "loop over scalars: reads memory at indices that are data");
         if (isComputedInDouble(inner))
-          emitFinding(inner->getLoc(), Finding::SlowLoop)
-              << "loop in f64: computes " << inner->getName();
+          add(inner, "loop in f64: computes " + inner->getName().getStringRef());
       });
+      auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+      if (std::optional<int64_t> steps = linalgOp ? countSteps(linalgOp) : std::nullopt)
+        add(op, "loop over positions: takes " + Twine(*steps) + " steps for each element");
+      for (const auto &reason : reasons) {
+        auto [entry, isNew] = loops.try_emplace(reason, time);
+        if (!isNew)
+          entry->second =
+              entry->second && time ? std::optional(*entry->second + *time) : std::nullopt;
+      }
     });
+    if (loops.empty())
+      return;
+    // A function that packs weights does not run in a call.
+    bool runsInCall = !getOperation().getName().ends_with(".pack");
+    std::optional<double> total = cpu && runsInCall ? predictOp(getOperation(), cpu) : std::nullopt;
+    for (auto &[reason, time] : loops)
+      emitFinding(reason.first, Finding::SlowLoop,
+                  time && total && *total > 0 ? std::optional(*time / *total) : std::nullopt)
+          << reason.second.getValue();
   }
 };
 } // namespace

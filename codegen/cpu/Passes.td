@@ -141,9 +141,10 @@ def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
 def NoteSlowLoops : Pass<"attn-note-slow-loops", "::mlir::func::FuncOp"> {
   let summary = "emit a remark at each op that becomes a slow loop";
   let description = [{
-    Emits a remark at two kinds of ops that become plain loops. An op whose body reads memory at indices that are data
+    Emits a remark at three kinds of ops that become slow loops. An op whose body reads memory at indices that are data
     becomes a loop over scalars. An op whose body computes a function in f64, such as a logarithm, becomes a loop over
-    vectors with half as many lanes. The pass does not change the IR; the report lists the remarks.
+    vectors with half as many lanes. A sum that compares positions, such as a cumulative sum, takes many steps for each
+    element. The pass does not change the IR; the report lists the remarks, with the share of each in the predicted time.
   }];
 }
 

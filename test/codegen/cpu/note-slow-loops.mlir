@@ -1,24 +1,49 @@
 // RUN: attn-opt %s -attn-note-slow-loops -verify-diagnostics
 
 #id = affine_map<(i) -> (i)>
-func.func @f(%x: memref<8xf32>, %index: memref<8xindex>, %y: memref<8xf32>) {
-  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%index : memref<8xindex>) outs(%y : memref<8xf32>) {
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+func.func @f(%x: tensor<8xf32>, %index: tensor<8xindex>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%index : tensor<8xindex>) outs(%y : tensor<8xf32>) {
   ^bb0(%i: index, %out: f32):
     // expected-remark @+1 {{loop over scalars: reads memory at indices that are data}}
-    %e = memref.load %x[%i] : memref<8xf32>
+    %e = tensor.extract %x[%i] : tensor<8xf32>
     linalg.yield %e : f32
-  }
-  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<8xf32>) outs(%y : memref<8xf32>) {
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%0 : tensor<8xf32>) outs(%y : tensor<8xf32>) {
   ^bb0(%a: f32, %out: f32):
     // expected-remark @+1 {{loop in f64: computes math.log}}
     %e = math.log %a : f32
     linalg.yield %e : f32
-  }
+  } -> tensor<8xf32>
   // The exponential is computed in f32, so this loop gets no remark.
-  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<8xf32>) outs(%y : memref<8xf32>) {
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%1 : tensor<8xf32>) outs(%y : tensor<8xf32>) {
   ^bb0(%a: f32, %out: f32):
     %e = math.exp %a : f32
     linalg.yield %e : f32
-  }
-  return
+  } -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// A cumulative sum reads each element for each position.
+func.func @cumulative(%x: tensor<32xf32>, %y: tensor<32xf32>) -> (tensor<32xf32>, tensor<32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  // expected-remark @+1 {{loop over positions: takes 32 steps for each element}}
+  %0 = linalg.generic {indexing_maps = [#column, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<32xf32>) outs(%y : tensor<32xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %before = arith.cmpi sle, %j, %i : index
+    %e = arith.select %before, %a, %zero : f32
+    %sum = arith.addf %out, %e : f32
+    linalg.yield %sum : f32
+  } -> tensor<32xf32>
+  // The sum over differences of all pairs does not read positions.
+  %1 = linalg.generic {indexing_maps = [#row, #column, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %x : tensor<32xf32>, tensor<32xf32>) outs(%y : tensor<32xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %e = arith.subf %a, %b : f32
+    %sum = arith.addf %out, %e : f32
+    linalg.yield %sum : f32
+  } -> tensor<32xf32>
+  return %0, %1 : tensor<32xf32>, tensor<32xf32>
 }
