@@ -52,11 +52,13 @@ static void buildSimplify(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createUnifyDims());
   cleanUp();
   manager.addNestedPass<func::FuncOp>(createFoldBiasIntoInit());
+  manager.addNestedPass<func::FuncOp>(createTransposeCaptures());
   manager.addNestedPass<func::FuncOp>(createHoistViews());
   cleanUp();
   // FoldTransposes runs after HoistViews, which moves a transposition into the product before it. HoistViews could not
   // move a transposition that is already part of the maps of an attention.
   manager.addNestedPass<func::FuncOp>(createFoldTransposes());
+  manager.addNestedPass<func::FuncOp>(createMultiplyBeforeGather());
   manager.addNestedPass<func::FuncOp>(createDecomposeConcat());
   manager.addPass(memref::createResolveShapedTypeResultDimsPass());
   cleanUp();

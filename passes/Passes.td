@@ -195,6 +195,24 @@ def FoldTransposes : Pass<"attn-fold-transposes", "::mlir::func::FuncOp"> {
   }];
 }
 
+def TransposeCaptures : Pass<"attn-transpose-captures", "::mlir::func::FuncOp"> {
+  let summary = "transpose captured operands of attn.attention that products compute into the order of the scores";
+  let description = [{
+    Runs before attn-hoist-views, which moves the transposition into the product. IR before and after:
+    passes/simplify/TransposeCaptures.cpp.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def MultiplyBeforeGather : Pass<"attn-multiply-before-gather", "::mlir::func::FuncOp"> {
+  let summary = "multiply by a table before gathering, in place of multiplying by rows gathered from it";
+  let description = [{
+    Applies if the table has few rows beside the number of rows that are gathered for each row of the other factor. IR
+    before and after: passes/simplify/MultiplyBeforeGather.cpp.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def DecomposeConcat : Pass<"attn-decompose-concat", "::mlir::func::FuncOp"> {
   let summary = "replace tensor.concat with insertions, so that its operands are written in place";
   let description = [{

@@ -21,7 +21,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/schedule/TileAndFuse.h"
+#include "support/Loops.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 
@@ -34,10 +36,58 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether a producer moves into a task. A projection and its init move; the input of a projection, which the
-/// projections of all heads read, does not.
-static bool movesInside(tensor::ExtractSliceOp slice, OpResult producer) {
-  return isa<linalg::LinalgOp, tensor::EmptyOp>(producer.getOwner()) && !feedsContraction(slice);
+using OpSet = llvm::SmallPtrSet<Operation *, 8>;
+
+static llvm::SetVector<Operation *> producersOf(Value value) {
+  llvm::SetVector<Operation *> producers;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitUsesFromAbove = false;
+  if (Operation *producer = value.getDefiningOp())
+    (void)getBackwardSlice(producer, &producers, options);
+  return producers;
+}
+
+/// Whether the part of `product` for one batch item and head is a product of matrices, of a factor with the loop of
+/// dimension `row` of its result and a factor with the loop of dimension `column`.
+static bool multipliesMatrices(linalg::LinalgOp product, unsigned row, unsigned column) {
+  std::optional<SmallVector<unsigned>> loops = findResultLoops(product);
+  if (!loops)
+    return false;
+  unsigned rowLoop = (*loops)[row], columnLoop = (*loops)[column];
+  auto has = [&](unsigned input, unsigned loop) {
+    return product.getMatchingIndexingMap(product.getDpsInputOperand(input)).isFunctionOfDim(loop);
+  };
+  return llvm::any_of(llvm::seq(2u), [&](unsigned input) {
+    return has(input, rowLoop) && !has(input, columnLoop) && has(1 - input, columnLoop) &&
+           !has(1 - input, rowLoop);
+  });
+}
+
+/// The products that stay outside the tasks among those that compute captured operands. Some are needed twice, because
+/// queries, keys or values depend on them too. Others, such as a Linear layer that computes the bias of a pair for all
+/// heads from its features, would be left with one column in the task of a head.
+static OpSet findOutside(AttentionOp op) {
+  OpSet ofOperands, outside;
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
+    for (Operation *producer : producersOf(operand))
+      ofOperands.insert(producer);
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
+    AffineMap map = op.getCaptureMap(i);
+    std::optional<unsigned> row = map.getResultPosition(
+                                getAffineDimExpr(op.getQDim(), op.getContext())),
+                            column = map.getResultPosition(
+                                getAffineDimExpr(op.getKDim(), op.getContext()));
+    for (Operation *producer : producersOf(capture)) {
+      if (!isProduct(producer))
+        continue;
+      bool isMatrixProduct = producer == capture.getDefiningOp() && row && column &&
+                             multipliesMatrices(cast<linalg::LinalgOp>(producer), *row, *column);
+      if (!isMatrixProduct || ofOperands.contains(producer))
+        outside.insert(producer);
+    }
+  }
+  return outside;
 }
 
 /// True if an op that would move into the task computes `value`.
@@ -48,18 +98,9 @@ static bool hasFusableProducer(Value value) {
 
 /// The ops on which both the queries and the keys or values depend. Such an op stays outside the loop over query tiles,
 /// because each query tile would compute its part again.
-static llvm::SmallPtrSet<Operation *, 8> findShared(AttentionOp op) {
-  auto producersOf = [](Value value) {
-    llvm::SetVector<Operation *> producers;
-    BackwardSliceOptions options;
-    options.inclusive = true;
-    options.omitUsesFromAbove = false;
-    if (Operation *producer = value.getDefiningOp())
-      (void)getBackwardSlice(producer, &producers, options);
-    return producers;
-  };
+static OpSet findShared(AttentionOp op) {
   llvm::SetVector<Operation *> ofQuery = producersOf(op.getQuery());
-  llvm::SmallPtrSet<Operation *, 8> shared;
+  OpSet shared;
   for (Value operand : {op.getKey(), op.getValue()})
     for (Operation *producer : producersOf(operand))
       if (isa<linalg::LinalgOp>(producer) && ofQuery.contains(producer))
@@ -71,6 +112,13 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   rewriter.setInsertionPoint(op);
   unsigned numBatch = op.getNumBatch();
   int64_t qTile = op.getPlan()->getQ();
+  OpSet outside = findOutside(op);
+  // Whether a producer moves into a task. A projection and its init move; the input of a projection, which the
+  // projections of all heads read, does not.
+  auto movesInside = [&](tensor::ExtractSliceOp slice, OpResult producer) {
+    return isa<linalg::LinalgOp, tensor::EmptyOp>(producer.getOwner()) &&
+           !outside.contains(producer.getOwner()) && !feedsContraction(slice);
+  };
   SmallVector<int64_t> outer, inner;
   SmallVector<Range> domain = op.getIterationDomain(rewriter);
   bool isSingleTask = true;
@@ -97,7 +145,7 @@ static LogicalResult schedulePerHead(IRRewriter &rewriter, AttentionOp op) {
   }
 
   Value query = op.getQuery();
-  llvm::SmallPtrSet<Operation *, 8> shared = findShared(op);
+  OpSet shared = findShared(op);
   FailureOr<Operation *> perHead =
       tileAndFuse(rewriter, cast<TilingInterface>(*op), outer, forall,
                   [&](tensor::ExtractSliceOp slice, OpResult producer) {

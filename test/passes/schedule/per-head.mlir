@@ -182,3 +182,40 @@ func.func @single(%q: tensor<1x96x64xf32>, %x: tensor<1x96x768xf32>, %w: tensor<
       plan(<"per-head", q = 48, k = 96>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<1x96x64xf32>
   return %o : tensor<1x96x64xf32>
 }
+
+// -----
+// A bias that a Linear computes from features of each pair stays outside: the task of a head would compute one column of
+// its product. A second product of queries and keys moves inside. It reads the keys of the attention, whose projection
+// stays outside, because it would be computed twice inside.
+// CHECK-LABEL: @products(
+// CHECK: %[[K:.*]] = linalg.contract {{.*}} -> tensor<4x96x16xf32>
+// CHECK: %[[BIAS:.*]] = linalg.contract {{.*}} -> tensor<4x96x96xf32>
+// CHECK: scf.forall (%[[H:.*]]) in (4)
+// CHECK: linalg.contract {{.*}} -> tensor<1x96x96xf32>
+// CHECK: scf.for
+// CHECK: tensor.extract_slice %[[BIAS]][%[[H]],
+// CHECK-NOT: linalg.contract
+// CHECK: attn.attention
+#x = affine_map<(h, s, d, c) -> (s, c)>
+#w = affine_map<(h, s, d, c) -> (h, c, d)>
+#y = affine_map<(h, s, d, c) -> (h, s, d)>
+#q = affine_map<(h, q, k, d, e) -> (h, q, d)>
+#k = affine_map<(h, q, k, d, e) -> (h, k, d)>
+#v = affine_map<(h, q, k, d, e) -> (h, k, e)>
+#o = affine_map<(h, q, k, d, e) -> (h, q, e)>
+#s = affine_map<(h, q, k, d, e) -> (h, q, k)>
+func.func @products(%x: tensor<96x64xf32>, %wk: tensor<4x64x16xf32>, %wv: tensor<4x64x16xf32>, %pair: tensor<96x96x8xf32>, %wb: tensor<4x8xf32>,
+                    %q: tensor<4x96x16xf32>, %k: tensor<4x96x16xf32>, %s: tensor<4x96x96xf32>, %o: tensor<4x96x16xf32>) -> tensor<4x96x16xf32> {
+  %0 = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %wk : tensor<96x64xf32>, tensor<4x64x16xf32>) outs(%k : tensor<4x96x16xf32>) -> tensor<4x96x16xf32>
+  %1 = linalg.contract indexing_maps = [#x, #w, #y] ins(%x, %wv : tensor<96x64xf32>, tensor<4x64x16xf32>) outs(%k : tensor<4x96x16xf32>) -> tensor<4x96x16xf32>
+  %bias = linalg.contract indexing_maps = [affine_map<(h, i, j, c) -> (i, j, c)>, affine_map<(h, i, j, c) -> (h, c)>, affine_map<(h, i, j, c) -> (h, i, j)>] ins(%pair, %wb : tensor<96x96x8xf32>, tensor<4x8xf32>) outs(%s : tensor<4x96x96xf32>) -> tensor<4x96x96xf32>
+  %second = linalg.contract indexing_maps = [affine_map<(h, i, j, d) -> (h, i, d)>, affine_map<(h, i, j, d) -> (h, j, d)>, affine_map<(h, i, j, d) -> (h, i, j)>] ins(%q, %0 : tensor<4x96x16xf32>, tensor<4x96x16xf32>) outs(%s : tensor<4x96x96xf32>) -> tensor<4x96x96xf32>
+  %r = attn.attention ins(%q, %0, %1 : tensor<4x96x16xf32>, tensor<4x96x16xf32>, tensor<4x96x16xf32>) captures(%bias, %second : tensor<4x96x96xf32>, tensor<4x96x96xf32>) outs(%o : tensor<4x96x16xf32>)
+      plan(#attn.plan<"per-head", q = 48, k = 32>) {indexing_maps = [#q, #k, #v, #s, #s, #o], scale = 0.25 : f32} score {
+  ^bb0(%h: index, %i: index, %j: index, %score: f32, %b: f32, %c: f32):
+    %y = arith.addf %score, %b : f32
+    %z = arith.addf %y, %c : f32
+    attn.yield %z : f32
+  } -> tensor<4x96x16xf32>
+  return %r : tensor<4x96x16xf32>
+}
