@@ -284,9 +284,10 @@ def Attn_TaskAttr : Attn_Attr<"Task", "task"> {
     users can edit it in between. A task of a product without a group computes `rows` rows of one panel of columns; if
     `columns` is not 0, it computes only this number of columns of the panel. All ops with the same `group` share their
     tasks: a task computes `rows` rows of each of these ops, with all columns, one op after the other. `rows` is at most
-    2^20. All rows of a task are in one batch item: the last task of a batch item has the remaining rows. If the
-    channels are not the last dimension of the output of a convolution, its rows are output channels, and its columns are
-    elements of the image, of which the innermost dimensions come first, and images of the batch last.
+    2^20. All rows of a task are in one batch item: the last task of a batch item has the remaining rows. On a CPU, a
+    product whose batch items have fewer rows has tasks of several whole batch items. If the channels are not the last
+    dimension of the output of a convolution, its rows are output channels, and its columns are elements of the image, of
+    which the innermost dimensions come first, and images of the batch last.
 
     ```mlir
     #attn.task<rows = 96>

@@ -63,6 +63,8 @@ static void addPasses(StringRef stage, OpPassManager &level) {
   }
   if (stage == "vectorize") {
     OpPassManager &functions = level.nest<func::FuncOp>();
+    functions.addPass(createMergeRows());
+    functions.addPass(createCSEPass()); // code generation finds the start of a sum by its buffer
     functions.addPass(createMaskToVector());
     functions.addPass(createOnlineToVector());
     functions.addPass(createContractToVector());
@@ -127,6 +129,7 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   TaskSize planTask(Attribute cpu, const ProductShape &shape, BlockAttr block) const {
     return attn::planTask(cast<CpuAttr>(cpu), shape, block);
   }
+  bool mergesRows(Attribute) const { return true; } // MergeRows.cpp
   int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
   int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
   Panel choosePanel(Attribute cpu, const ProductShape &shape) const {

@@ -138,6 +138,15 @@ def ExpandHalves : Pass<"attn-expand-halves", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def MergeRows : Pass<"attn-merge-rows", "::mlir::func::FuncOp"> {
+  let summary = "merge the loops over the rows of a product on buffers";
+  let description = [{
+    Register blocks have rows of one loop, so they are larger if a product has one loop over rows. IR before and after:
+    codegen/cpu/MergeRows.cpp.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def NoteSlowLoops : Pass<"attn-note-slow-loops", "::mlir::func::FuncOp"> {
   let summary = "emit a remark at each op that becomes a slow loop";
   let description = [{

@@ -27,6 +27,7 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
+#include "passes/Rows.h"
 #include "passes/plan/Planner.h"
 
 using namespace mlir;
@@ -114,6 +115,25 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
   return success();
 }
 
+/// The number of rows of the loops over rows of `product` that a task may compute together: if the innermost loop has
+/// few rows, those of the loops around it too.
+static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
+  constexpr int64_t kFewRows = 48;
+  std::optional<Rows> loops = findRowLoops(product);
+  if (!loops)
+    return innermost;
+  SmallVector<int64_t> ranges = product.getStaticLoopRanges();
+  int64_t rows = 1;
+  for (int64_t loop : llvm::reverse(*loops)) {
+    if (ShapedType::isDynamic(ranges[loop]))
+      return rows > 1 ? rows : ShapedType::kDynamic;
+    rows *= ranges[loop];
+    if (rows >= kFewRows)
+      break;
+  }
+  return rows;
+}
+
 static void setTask(Operation *op, TaskSize size) {
   op->setAttr(AttnDialect::kTaskAttr,
               TaskAttr::get(op->getContext(), size.rows, std::nullopt, size.columns));
@@ -141,8 +161,12 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
         block = dyn_cast<BlockAttr>(plan);
       }
       bool isPlanned = isProduct(op) || (isConvolution(op) && block);
-      if (isPlanned && !op->hasAttr(AttnDialect::kTaskAttr))
-        setTask(op, planner.planTask(ProductShape::get(op), block));
+      if (!isPlanned || op->hasAttr(AttnDialect::kTaskAttr))
+        return;
+      ProductShape shape = ProductShape::get(op);
+      if (isProduct(op) && planner.mergesRows())
+        shape.rows = countMergedRows(op, shape.rows);
+      setTask(op, planner.planTask(shape, block));
     });
     if (!isValid)
       signalPassFailure();

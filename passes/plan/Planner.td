@@ -41,6 +41,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "::attn::TaskSize", "planTask",
                        (ins "const ::attn::ProductShape &":$shape, "::attn::BlockAttr":$block)>,
        InterfaceMethod<[{
+        Whether the rows of a task may be those of several loops, such as the rows and columns of an image with few
+        elements in each row.
+      }],
+                       "bool", "mergesRows", (ins), [{}], [{
+        return false;
+      }]>,
+       InterfaceMethod<[{
         Whether the machine has enough registers for `block`, which a user may have written, in a product of `shape`.
       }],
                        "bool", "hasRegisters",

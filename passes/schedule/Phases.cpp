@@ -23,6 +23,7 @@
 
 #include "passes/Passes.h"
 #include "passes/Product.h"
+#include "passes/plan/Planner.h"
 #include "passes/schedule/TileAndFuse.h"
 #include "support/Loops.h"
 
@@ -126,16 +127,25 @@ static AffineMap findRows(linalg::LinalgOp op) {
   return AffineMap();
 }
 
-/// The steps of the loops of a product; 0 keeps a loop inside the task. The loop over rows, which is the innermost loop
-/// that only the left operand has, has the planned step; loops over panels and batches have step 1.
+/// The part of `size` that one step covers if a step covers at most `most`, and all steps cover about equal parts.
+static int64_t dividedEvenly(int64_t size, int64_t most) {
+  return llvm::divideCeil(size, llvm::divideCeil(size, most));
+}
+
+/// The steps of the loops of a product; 0 keeps a loop inside the task. The planned rows are those of the innermost loop
+/// that only the left operand has. If this loop has fewer rows, and the machine merges rows, a task has several iterations
+/// of the next such loop. Loops over panels and batches have step 1.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);
   };
   SmallVector<int64_t> sizes(op.getNumLoops(), 0);
-  bool foundRows = false;
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   auto task = op->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
   int64_t rows = task ? task.getRows() : kRowsPerTask;
+  TargetInterface target = getTarget(op); // none in a file that names no machine
+  auto planner = target ? dyn_cast<PlannerInterface>(target) : PlannerInterface();
+  bool isInnermost = true, mergesRows = planner && planner.mergesRows();
   // The loops are in the order of the output. Its last dimension is left to vectors unless the plan divides it.
   std::optional<SmallVector<unsigned>> out = findResultLoops(op);
   if (!out || out->empty())
@@ -144,16 +154,16 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   if (task && task.getColumns() && reads(1, last) && !reads(0, last))
     sizes[last] = task.getColumns();
   for (unsigned loop : llvm::reverse(*out)) {
-    bool isRows = !foundRows && reads(0, loop) && !reads(1, loop);
-    sizes[loop] = isRows ? rows : 1;
-    foundRows |= isRows;
+    sizes[loop] = 1;
+    if (!reads(0, loop) || reads(1, loop))
+      continue;
+    bool isKnown = !ShapedType::isDynamic(ranges[loop]);
+    sizes[loop] = isInnermost || !isKnown ? rows : dividedEvenly(ranges[loop], rows);
+    bool isWhole = mergesRows && isKnown && ranges[loop] <= rows;
+    rows = isWhole ? rows / std::max<int64_t>(1, ranges[loop]) : 1;
+    isInnermost = false;
   }
   return sizes;
-}
-
-/// The part of `size` that one step covers if a step covers at most `most`, and all steps cover about equal parts.
-static int64_t dividedEvenly(int64_t size, int64_t most) {
-  return llvm::divideCeil(size, llvm::divideCeil(size, most));
 }
 
 /// The steps of the loops of a convolution: the planned rows are output channels, and the planned columns are elements

@@ -20,13 +20,14 @@
 // loop, such as one that writes rows of a cache, does not move over a product outside of the loop.
 // Views of arguments and views of ops with `linalg.index` stay unchanged. A view that merges loops stays unchanged if
 // an operand does not have these loops side by side. A transposition stays unchanged if the innermost dimension of the
-// product would become too small for vectors.
+// product would become too small for vectors, or its rows for register blocks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Attn.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "support/Loops.h"
 #include "support/UnitDims.h"
 
@@ -203,6 +204,47 @@ bool losesVectors(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
   return isSmall(sizes[permutation.back()]) && !isSmall(sizes.back());
 }
 
+/// The number of rows of a product that lie at equal distances in its left operand and in its result, if the result has
+/// its dimensions in the order `permutation`: the size of the innermost dimension of rows, times the sizes of the
+/// dimensions before it if both tensors have them in this order side by side. Kept small: an unknown size counts as
+/// large.
+int64_t countRows(linalg::LinalgOp product, ArrayRef<int64_t> permutation) {
+  constexpr int64_t kLarge = 1 << 20;
+  AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0)),
+            left = product.getMatchingIndexingMap(product.getDpsInputOperand(0)),
+            right = product.getMatchingIndexingMap(product.getDpsInputOperand(1));
+  ArrayRef<int64_t> sizes = cast<ShapedType>(product->getResult(0).getType()).getShape();
+  int64_t rows = 1;
+  std::optional<int64_t>
+      next; // the dimension of the left operand that the innermost rows so far begin with
+  for (int64_t dim : llvm::reverse(permutation)) {
+    AffineExpr loop = out.getResult(dim);
+    std::optional<unsigned> inLeft = left.getResultPosition(loop);
+    bool isRow = inLeft && !right.getResultPosition(loop) && sizes[dim] != 1;
+    if (next && (!isRow || *inLeft + 1 != *next))
+      break;
+    if (!isRow)
+      continue;
+    rows = std::min(kLarge, ShapedType::isDynamic(sizes[dim]) ? kLarge : rows * sizes[dim]);
+    next = *inLeft;
+  }
+  return rows;
+}
+
+/// Whether `op` is a product, and its result transposed by `permutation` would have so few rows at equal distances that
+/// register blocks would have few rows, in place of more rows. The tokens of an image that are merged two by two are an
+/// example.
+bool losesRows(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
+  constexpr int64_t kLeastRows = 4;
+  if (!attn::isProduct(op))
+    return false;
+  int64_t rows = countRows(op, permutation);
+  // A single row is that of a sequence of one token, whose transposition moves nothing.
+  return rows > 1 && rows < kLeastRows &&
+         countRows(op, llvm::to_vector(llvm::seq<int64_t>(0, permutation.size()))) >=
+             2 * kLeastRows;
+}
+
 struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -212,8 +254,8 @@ struct HoistTranspose : OpRewritePattern<linalg::TransposeOp> {
     if (!op)
       return rewriter.notifyMatchFailure(
           view, "expected a structured op without another use under the view");
-    if (losesVectors(op, view.getPermutation()))
-      return rewriter.notifyMatchFailure(view, "expected an innermost dimension for vectors");
+    if (losesVectors(op, view.getPermutation()) || losesRows(op, view.getPermutation()))
+      return rewriter.notifyMatchFailure(view, "expected rows and columns for register blocks");
     SmallVector<Value> operands(op->getOperands());
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
     operands.back() = linalg::TransposeOp::create(rewriter, view.getLoc(), operands.back(),
@@ -235,7 +277,8 @@ FailureOr<AffineMap> exposeTranspose(PatternRewriter &rewriter, OpOperand &opera
     return failure();
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, map.getNumResults()));
   llvm::sort(permutation, [&](int64_t a, int64_t b) { return (*loops)[a] < (*loops)[b]; });
-  if (llvm::is_sorted(permutation) || losesVectors(producer, permutation))
+  if (llvm::is_sorted(permutation) || losesVectors(producer, permutation) ||
+      losesRows(producer, permutation))
     return failure();
   Location loc = operand.getOwner()->getLoc();
   SmallVector<OpFoldResult> sizes;

@@ -40,6 +40,14 @@ func.func @rows(%x: tensor<197x768xf32>, %w: tensor<12x768x64xf32>, %i: tensor<1
       outs(%i : tensor<197x12x64xf32>) -> tensor<197x12x64xf32>
   return %c : tensor<197x12x64xf32>
 }
+// The rows of a small image are those of both of its loops: 784 rows in eight tasks.
+// CHECK-LABEL: @image_rows
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 102>}
+func.func @image_rows(%x: tensor<28x28x768xf32>, %w: tensor<12x768x64xf32>, %i: tensor<28x28x12x64xf32>) -> tensor<28x28x12x64xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(y, x, p, j, k) -> (y, x, k)>, affine_map<(y, x, p, j, k) -> (p, k, j)>, affine_map<(y, x, p, j, k) -> (y, x, p, j)>]
+      ins(%x, %w : tensor<28x28x768xf32>, tensor<12x768x64xf32>) outs(%i : tensor<28x28x12x64xf32>) -> tensor<28x28x12x64xf32>
+  return %c : tensor<28x28x12x64xf32>
+}
 // Half of L2 holds 77 rows; a task has 72, which are whole blocks of 6.
 // CHECK-LABEL: @whole_blocks
 // CHECK: linalg.contract {{.*}}attn.block = #attn.block<rows = 6, {{.*}}attn.task = #attn.task<rows = 72>}

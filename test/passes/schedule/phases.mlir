@@ -313,3 +313,20 @@ func.func @transposed_norm(%x: tensor<4x8x32xf32>) -> tensor<32x4x8xf32> {
   %t = linalg.transpose ins(%y : tensor<4x8x32xf32>) outs(%e2 : tensor<32x4x8xf32>) permutation = [2, 0, 1]
   return %t : tensor<32x4x8xf32>
 }
+
+// -----
+
+#x = affine_map<(b, y, x, n, j, c) -> (b, y, x, c)>
+#w = affine_map<(b, y, x, n, j, c) -> (n, c, j)>
+#o = affine_map<(b, y, x, n, j, c) -> (b, y, x, n, j)>
+#v3 = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>
+module attributes {attn.target = #v3} {
+// The innermost loop over rows has 28 of the 96 rows, so that a task has three iterations of the next loop.
+// CHECK-LABEL: @short_rows(
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0) to (2, 28, 3) step (1, 3, 1)
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %{{.*}} : tensor<1x?x28x64xf32>,
+func.func @short_rows(%x: tensor<2x28x28x64xf32>, %w: tensor<3x64x24xf32>, %e: tensor<2x28x28x3x24xf32>) -> tensor<2x28x28x3x24xf32> {
+  %c = linalg.contract indexing_maps = [#x, #w, #o] {attn.task = #attn.task<rows = 96>} ins(%x, %w : tensor<2x28x28x64xf32>, tensor<3x64x24xf32>) outs(%e : tensor<2x28x28x3x24xf32>) -> tensor<2x28x28x3x24xf32>
+  return %c : tensor<2x28x28x3x24xf32>
+}
+}

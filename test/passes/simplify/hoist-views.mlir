@@ -219,6 +219,30 @@ func.func @attention_order(%x: tensor<7x16xf32>, %w: tensor<2x4x16xf32>, %k: ten
   return %o : tensor<2x7x4xf32>
 }
 
+// Patch merging puts tokens side by side two by two. Register blocks of the product would have two rows, so the
+// transposition stays after it. The transposition of the windows of 7 x 7 tokens moves.
+// CHECK-LABEL: @merging(
+// CHECK: linalg.contract {{.*}} -> tensor<14x2x14x2x48xf32>
+// CHECK: linalg.transpose
+// CHECK-LABEL: @windows(
+// CHECK: linalg.contract {{.*}} -> tensor<4x4x7x7x48xf32>
+func.func @merging(%x: tensor<784x96xf32>, %w: tensor<48x96xf32>, %i: tensor<784x48xf32>) -> tensor<14x14x2x2x48xf32> {
+  %y = linalg.contract indexing_maps = [affine_map<(s, n, c) -> (s, c)>, affine_map<(s, n, c) -> (n, c)>, affine_map<(s, n, c) -> (s, n)>] ins(%x, %w : tensor<784x96xf32>, tensor<48x96xf32>) outs(%i : tensor<784x48xf32>) -> tensor<784x48xf32>
+  %e = tensor.expand_shape %y [[0, 1, 2, 3], [4]] output_shape [14, 2, 14, 2, 48] : tensor<784x48xf32> into tensor<14x2x14x2x48xf32>
+  %init = tensor.empty() : tensor<14x14x2x2x48xf32>
+  %t = linalg.transpose ins(%e : tensor<14x2x14x2x48xf32>) outs(%init : tensor<14x14x2x2x48xf32>) permutation = [0, 2, 1, 3, 4]
+  return %t : tensor<14x14x2x2x48xf32>
+}
+func.func @windows(%x: tensor<784x96xf32>, %w: tensor<48x96xf32>, %i: tensor<784x48xf32>) -> tensor<4x4x7x7x48xf32> {
+  %y = linalg.contract indexing_maps = [affine_map<(s, n, c) -> (s, c)>, affine_map<(s, n, c) -> (n, c)>, affine_map<(s, n, c) -> (s, n)>] ins(%x, %w : tensor<784x96xf32>, tensor<48x96xf32>) outs(%i : tensor<784x48xf32>) -> tensor<784x48xf32>
+  %e = tensor.expand_shape %y [[0, 1, 2, 3], [4]] output_shape [4, 7, 4, 7, 48] : tensor<784x48xf32> into tensor<4x7x4x7x48xf32>
+  %init = tensor.empty() : tensor<4x4x7x7x48xf32>
+  %t = linalg.transpose ins(%e : tensor<4x7x4x7x48xf32>) outs(%init : tensor<4x4x7x7x48xf32>) permutation = [0, 2, 1, 3, 4]
+  return %t : tensor<4x4x7x7x48xf32>
+}
+
+// -----
+
 // The innermost dimension of a product is computed in vectors, so a transposition that would leave two elements there
 // stays. One that leaves four moves to the product.
 // CHECK-LABEL: @two_innermost(
