@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "driver/Compile.h"
+#include "codegen/Codegen.h"
 #include "codegen/emit/Emit.h"
 #include "codegen/emit/Interface.h"
 #include "codegen/emit/OutputFiles.h"
@@ -168,9 +169,19 @@ llvm::Error Compilation::load() {
   ModuleOp module = *model.module;
   bool hasLevels = !module.getOps<ModuleOp>().empty();
   if (!hasLevels) {
-    SmallVector<Attribute> targets;
-    for (const Target *target : options.targets)
-      targets.push_back(target->getAttr(&context));
+    // A file that a stage wrote has the targets, and users may have edited them, for example the size of L2.
+    auto written = module->getAttrOfType<ArrayAttr>(AttnDialect::kTargetsAttr);
+    auto attributeOf = [&](const Target *target) -> Attribute {
+      for (Attribute attribute : written ? written.getValue() : ArrayRef<Attribute>())
+        if (auto codegen = dyn_cast<CodegenInterface>(attribute)) {
+          llvm::Expected<const Target *> description = codegen.getDescription();
+          if (description && *description == target)
+            return attribute;
+          llvm::consumeError(description.takeError());
+        }
+      return target->getAttr(&context);
+    };
+    SmallVector<Attribute> targets = llvm::map_to_vector(options.targets, attributeOf);
     module->setAttr(AttnDialect::kTargetsAttr, ArrayAttr::get(&context, targets));
     if (options.compute == "bf16")
       module->setAttr(AttnDialect::kComputeAttr, TypeAttr::get(BFloat16Type::get(&context)));

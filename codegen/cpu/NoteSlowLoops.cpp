@@ -81,7 +81,8 @@ struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
     if (loops.empty())
       return;
     // A function that packs weights does not run in a call.
-    bool runsInCall = !getOperation().getName().ends_with(".pack");
+    auto role = getOperation()->getAttrOfType<StringAttr>(AttnDialect::kKernelAttr);
+    bool runsInCall = !role || role.getValue() != "pack";
     std::optional<double> total = cpu && runsInCall ? predictOp(getOperation(), cpu) : std::nullopt;
     for (auto &[reason, time] : loops)
       emitFinding(reason.first, Finding::SlowLoop,

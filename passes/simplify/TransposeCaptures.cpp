@@ -59,10 +59,12 @@ static std::optional<SmallVector<int64_t>> findOrder(AffineMap map) {
     std::optional<unsigned> loop = findLoop(expr);
     if (!loop && !isa<AffineConstantExpr>(expr))
       return std::nullopt;
-    loops.push_back(loop ? *loop : -1);
+    loops.push_back(loop ? int64_t(*loop) : -1);
   }
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, loops.size()));
-  llvm::stable_sort(order, [&](int64_t a, int64_t b) { return loops[a] < loops[b]; });
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    return std::pair(loops[a], a) < std::pair(loops[b], b);
+  });
   return llvm::is_sorted(order) ? std::nullopt : std::optional(order);
 }
 
