@@ -62,9 +62,8 @@ static std::optional<SmallVector<int64_t>> findOrder(AffineMap map) {
     loops.push_back(loop ? int64_t(*loop) : -1);
   }
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, loops.size()));
-  llvm::sort(order, [&](int64_t a, int64_t b) {
-    return std::pair(loops[a], a) < std::pair(loops[b], b);
-  });
+  llvm::sort(order,
+             [&](int64_t a, int64_t b) { return std::pair(loops[a], a) < std::pair(loops[b], b); });
   return llvm::is_sorted(order) ? std::nullopt : std::optional(order);
 }
 
