@@ -10,8 +10,8 @@
 //   %r = memref.collapse_shape %x [[0], [1, 2], [3]]
 //   linalg.generic ins(%r, %w : memref<1x49x768xf32>, memref<768x64xf32>) outs(%c : memref<1x49x64xf32>)
 //
-// A register block has rows of one loop. An image with few tokens in a row, or a batch of short sequences, has more rows
-// for a block if its loops over rows become one loop. Loops are merged if their rows lie at equal distances in all
+// A register block has rows of one loop. An image with few tokens in a row, or a batch of short sequences, has more
+// rows for a block if its loops over rows become one loop. Loops are merged if their rows lie at equal distances in all
 // buffers that have them. The op that starts the sums changes with the product, so that code generation still finds it.
 // Test: test/codegen/cpu/merge-rows.mlir
 //
@@ -61,8 +61,8 @@ static Groups findGroups(linalg::LinalgOp product) {
   return merges ? groups : Groups();
 }
 
-/// Whether the loops of each group run over dimensions that follow each other, and whose elements lie at equal distances,
-/// in each operand of `op` that has one of them.
+/// Whether the loops of each group run over dimensions that follow each other, and whose elements lie at equal
+/// distances, in each operand of `op` that has one of them.
 static bool canMerge(linalg::LinalgOp op, const Groups &groups) {
   if (op.hasIndexSemantics() ||
       !linalg::areDimSequencesPreserved(op.getIndexingMapsArray(), groups))
@@ -114,8 +114,8 @@ static linalg::LinalgOp findStart(linalg::LinalgOp product) {
   return {};
 }
 
-/// The loops of `start`, which writes the output of `product`, in the groups of the loops of `product`. Empty if they are
-/// in another order.
+/// The loops of `start`, which writes the output of `product`, in the groups of the loops of `product`. Empty if they
+/// are in another order.
 static Groups groupsOfStart(linalg::LinalgOp start, linalg::LinalgOp product,
                             const Groups &groups) {
   std::optional<SmallVector<unsigned>> own = findResultLoops(start), out = findResultLoops(product);

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -29,22 +30,38 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
-/// A sum compares positions if its body reads them and it takes at least this many steps for each element of its
-/// largest operand.
+/// A sum compares positions if its body reads them and it takes at least this many steps for each element of any operand.
 static constexpr int64_t kMinSteps = 8;
 
-/// The number of steps for each element of the largest operand of `op`, if it is a sum that compares positions.
-static std::optional<int64_t> countSteps(linalg::LinalgOp op) {
+/// The number of steps for each element of an operand of `op`, if it is a sum that compares positions: the loops that do
+/// not run over the elements of the operand repeat them.
+static std::optional<int64_t> findRepetitions(linalg::LinalgOp op) {
   if (op.getNumReductionLoops() == 0 || op.getBlock()->getOps<linalg::IndexOp>().empty())
     return std::nullopt;
-  int64_t steps = 1, largest = 1;
-  for (int64_t range : op.getStaticLoopRanges())
-    if (ShapedType::isDynamic(range) || llvm::MulOverflow(steps, range, steps))
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  std::optional<int64_t> least;
+  for (AffineMap map : op.getIndexingMapsArray()) {
+    int64_t steps = 1;
+    for (auto [loop, range] : llvm::enumerate(ranges))
+      if (!map.isFunctionOfDim(loop) &&
+          (ShapedType::isDynamic(range) || llvm::MulOverflow(steps, range, steps)))
+        return std::nullopt;
+    least = std::min(least.value_or(steps), steps);
+  }
+  return least && *least >= kMinSteps ? least : std::nullopt;
+}
+
+/// The number of times that the loops around `op` run it in one run of its function, if it is known.
+static std::optional<double> countRuns(Operation *op) {
+  double runs = 1;
+  for (auto loop = op->getParentOfType<LoopLikeOpInterface>(); loop;
+       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
+    std::optional<APInt> count = loop.getStaticTripCount();
+    if (!count)
       return std::nullopt;
-  for (Type type : op->getOperandTypes())
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      largest = std::max(largest, tensor.getNumElements());
-  return steps / largest >= kMinSteps ? std::optional(steps / largest) : std::nullopt;
+    runs *= double(count->getZExtValue());
+  }
+  return runs;
 }
 
 namespace {
@@ -57,7 +74,8 @@ struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
     getOperation().walk([&](Operation *op) {
       if (!isa<AttentionOp, linalg::LinalgOp>(op))
         return;
-      std::optional<double> time = cpu ? predictOp(op, cpu) : std::nullopt;
+      std::optional<double> time = cpu ? predictOp(op, cpu) : std::nullopt, runs = countRuns(op);
+      time = time && runs ? std::optional(*time * *runs) : std::nullopt;
       llvm::SmallSetVector<std::pair<Location, StringAttr>, 2> reasons;
       auto add = [&](Operation *at, const Twine &reason) {
         reasons.insert({at->getLoc(), StringAttr::get(&getContext(), reason)});
@@ -69,7 +87,7 @@ struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
           add(inner, "loop in f64: computes " + inner->getName().getStringRef());
       });
       auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-      if (std::optional<int64_t> steps = linalgOp ? countSteps(linalgOp) : std::nullopt)
+      if (std::optional<int64_t> steps = linalgOp ? findRepetitions(linalgOp) : std::nullopt)
         add(op, "loop over positions: takes " + Twine(*steps) + " steps for each element");
       for (const auto &reason : reasons) {
         auto [entry, isNew] = loops.try_emplace(reason, time);

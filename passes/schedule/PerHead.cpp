@@ -64,9 +64,10 @@ static bool multipliesMatrices(linalg::LinalgOp product, unsigned row, unsigned 
   });
 }
 
-/// The products that stay outside the tasks among those that compute captured operands. Some are needed twice, because
-/// queries, keys or values depend on them too. Others, such as a Linear layer that computes the bias of a pair for all
-/// heads from its features, would be left with one column in the task of a head.
+/// The ops that stay outside the tasks among those that compute captured operands. Some products are needed twice,
+/// because queries, keys or values depend on them too. Others, such as a Linear layer that computes the bias of a pair
+/// for all heads from its features, would be left with one column in the task of a head. An op that shares tasks of rows
+/// with such a product stays with it.
 static OpSet findOutside(AttentionOp op) {
   OpSet ofOperands, outside;
   for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
@@ -87,6 +88,18 @@ static OpSet findOutside(AttentionOp op) {
         outside.insert(producer);
     }
   }
+  auto groupOf = [](Operation *producer) -> std::optional<int64_t> {
+    auto task = producer->getAttrOfType<TaskAttr>(AttnDialect::kTaskAttr);
+    return task ? task.getGroup() : std::nullopt;
+  };
+  llvm::SmallDenseSet<int64_t> groups;
+  for (Operation *product : outside)
+    if (std::optional<int64_t> group = groupOf(product))
+      groups.insert(*group);
+  for (Value capture : op.getCaptures())
+    for (Operation *producer : producersOf(capture))
+      if (std::optional<int64_t> group = groupOf(producer); group && groups.contains(*group))
+        outside.insert(producer);
   return outside;
 }
 

@@ -129,12 +129,12 @@ static AffineMap findRows(linalg::LinalgOp op) {
 
 /// The part of `size` that one step covers if a step covers at most `most`, and all steps cover about equal parts.
 static int64_t dividedEvenly(int64_t size, int64_t most) {
-  return llvm::divideCeil(size, llvm::divideCeil(size, most));
+  return size == 0 ? 1 : llvm::divideCeil(size, llvm::divideCeil(size, most));
 }
 
 /// The steps of the loops of a product; 0 keeps a loop inside the task. The planned rows are those of the innermost loop
-/// that only the left operand has. If this loop has fewer rows, and the machine merges rows, a task has several iterations
-/// of the next such loop. Loops over panels and batches have step 1.
+/// that only the left operand has. If this loop has fewer rows, and the machine merges rows, a task has several
+/// iterations of the next such loop. Loops over panels and batches have step 1.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);

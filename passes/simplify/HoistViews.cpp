@@ -206,8 +206,8 @@ bool losesVectors(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
 
 /// The number of rows of a product that lie at equal distances in its left operand and in its result, if the result has
 /// its dimensions in the order `permutation`: the size of the innermost dimension of rows, times the sizes of the
-/// dimensions before it if both tensors have them in this order side by side. Kept small: an unknown size counts as
-/// large.
+/// dimensions before it if both tensors have them in this order side by side. An unknown size counts as kLarge, which is
+/// also the largest result.
 int64_t countRows(linalg::LinalgOp product, ArrayRef<int64_t> permutation) {
   constexpr int64_t kLarge = 1 << 20;
   AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0)),
@@ -215,8 +215,7 @@ int64_t countRows(linalg::LinalgOp product, ArrayRef<int64_t> permutation) {
             right = product.getMatchingIndexingMap(product.getDpsInputOperand(1));
   ArrayRef<int64_t> sizes = cast<ShapedType>(product->getResult(0).getType()).getShape();
   int64_t rows = 1;
-  std::optional<int64_t>
-      next; // the dimension of the left operand that the innermost rows so far begin with
+  std::optional<int64_t> next; // the dimension of the left operand where these rows begin
   for (int64_t dim : llvm::reverse(permutation)) {
     AffineExpr loop = out.getResult(dim);
     std::optional<unsigned> inLeft = left.getResultPosition(loop);

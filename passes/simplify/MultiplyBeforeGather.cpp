@@ -8,9 +8,9 @@
 //   %p = linalg.contract (h,q,r,d)->(h,q,d), (r,d), (h,q,r) ins(%x, %table) outs(%1)                     [H,Q,R]
 //   %r = linalg.generic ins(%places) outs(%2) { tensor.extract %p[linalg.index 0, linalg.index 1, %place] }
 //
-// Scores with relative positions multiply each query by the row of a table that belongs to the distance of each key. The
-// rows are as large as Q x K queries, but the table has few: it is multiplied as a matrix, and the products are gathered.
-// The pass does so if the table has at most kMaxRows rows for each row that is gathered for a query.
+// Scores with relative positions multiply each query by the row of a table that belongs to the distance of each key.
+// There are Q x K such rows, but the table has few: it is multiplied as a matrix, and the products are gathered. The
+// pass does so if the table has at most kMaxFactor times as many rows as are gathered for a query.
 // Test: test/passes/simplify/multiply-before-gather.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -38,7 +38,7 @@ using namespace attn;
 
 /// The product of the whole table may take this many times the multiplications. It is still faster, because rows are
 /// gathered element by element, and each row is multiplied by few rows of the other factor.
-static constexpr int64_t kMaxRows = 4;
+static constexpr int64_t kMaxFactor = 4;
 
 namespace {
 /// An op that gathers rows of a table: each element of its result is an element of the table. One index of this element
@@ -60,11 +60,11 @@ struct Gather {
 } // namespace
 
 std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
-  std::optional<SmallVector<unsigned>> loops =
+  std::optional<SmallVector<unsigned>> read =
       findLoops(product.getMatchingIndexingMap(product.getDpsInputOperand(input)));
-  if (!loops)
+  if (!read)
     return std::nullopt;
-  SmallVector<unsigned> inProduct = *loops, units;
+  SmallVector<unsigned> inProduct = *read, units;
   Value value = product.getDpsInputs()[input];
   while (true) {
     if (auto transpose = value.getDefiningOp<linalg::TransposeOp>()) {
@@ -105,6 +105,8 @@ std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
   unsigned numRows = 0;
   for (auto [i, index] : llvm::enumerate(extract.getIndices())) {
     auto loop = index.getDefiningOp<linalg::IndexOp>();
+    if (loop && gather.isLoopOfTable(loop.getDim()))
+      return std::nullopt;
     gather.loops.push_back(loop ? std::optional<unsigned>(loop.getDim()) : std::nullopt);
     if (loop)
       continue;
@@ -113,7 +115,9 @@ std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
   }
   if (numRows != 1)
     return std::nullopt;
-  // The index that is data must be the same for all elements of a row.
+  // The index that is data must be the same for all elements of a row, and must not be read from the output.
+  if (op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)))
+    return std::nullopt;
   for (OpOperand *input : op.getDpsInputOperands())
     for (std::optional<unsigned> loop : gather.loops)
       if (loop && op.getMatchingIndexingMap(input).isFunctionOfDim(*loop))
@@ -132,8 +136,8 @@ std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
   return gather;
 }
 
-/// Multiplies before gathering if operand `input` of `product` is such a gather. Returns whether it did, and then erased
-/// `product`.
+/// Multiplies before gathering if operand `input` of `product` is such a gather. Returns whether it did; `product` is then
+/// erased.
 static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product, unsigned input) {
   std::optional<Gather> gather = Gather::match(product, input);
   Value other = product.getDpsInputs()[1 - input];
@@ -171,7 +175,7 @@ static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product,
   }
   Value table = gather->extract.getTensor();
   int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(gather->row);
-  if (free.empty() || rows > kMaxRows * gathered)
+  if (free.empty() || rows > kMaxFactor * gathered)
     return false;
 
   // The new product has the loops of the old one, and one over the rows of the table. The loops that nothing reads any

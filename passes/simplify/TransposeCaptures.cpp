@@ -51,8 +51,8 @@ static bool isFromProduct(Value value) {
   return false;
 }
 
-/// The permutation that brings the results of `map` into the order of its loops; constants come first. None if the
-/// map has other results, or has this order already.
+/// The permutation that brings the results of `map` into the order of its loops; the constant 0 comes first. None if
+/// the map has other results, or has this order already.
 static std::optional<SmallVector<int64_t>> findOrder(AffineMap map) {
   SmallVector<int64_t> loops;
   for (AffineExpr expr : map.getResults()) {

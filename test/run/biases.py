@@ -35,6 +35,17 @@ class Pair(nn.Module):
         return attend(q, k, v, self.bias(pair).permute(0, 3, 1, 2)[:, None], self.is_spelled)
 
 
+class Gated(nn.Module):
+    """A bias whose gate is computed from the same features."""
+
+    def __init__(self):
+        super().__init__()
+        self.bias, self.gate = nn.Linear(WIDTH, HEADS), nn.Linear(WIDTH, HEADS)
+
+    def forward(self, pair):
+        return self.bias(pair) * torch.sigmoid(self.gate(pair))
+
+
 class Triangle(nn.Module):
     """Triangle attention of a protein model, with a norm before it and a gate after it."""
 
@@ -94,6 +105,7 @@ MODULES = {
     "pair_mlp": (lambda is_spelled: Pair(is_spelled, nn.Sequential(
         nn.Linear(WIDTH, 16), nn.GELU(), nn.Linear(16, HEADS))), PAIRS),
     "pair_sigmoid": (lambda is_spelled: Pair(is_spelled, nn.Sequential(nn.Linear(WIDTH, HEADS), nn.Sigmoid())), PAIRS),
+    "pair_gated": (lambda is_spelled: Pair(is_spelled, Gated()), PAIRS),
     "triangle": (Triangle, PAIRS),
     "relative": (Relative, TOKENS),
     "relative_clipped": (lambda is_spelled: Relative(is_spelled, limit=4), TOKENS),

@@ -25,6 +25,20 @@ func.func @f(%x: tensor<8xf32>, %index: tensor<8xindex>, %y: tensor<8xf32>) -> t
   return %2 : tensor<8xf32>
 }
 
+// The positions of a batch whose size is unknown are compared too.
+func.func @batch(%x: tensor<?x32xi32>, %y: tensor<?x32xi32>) -> tensor<?x32xi32> {
+  // expected-remark @+1 {{loop over positions: takes 32 steps for each element}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, j)>, affine_map<(b, i, j) -> (b, i)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x32xi32>) outs(%y : tensor<?x32xi32>) {
+  ^bb0(%a: i32, %out: i32):
+    %i = linalg.index 1 : index
+    %j = linalg.index 2 : index
+    %before = arith.cmpi sle, %j, %i : index
+    %e = arith.select %before, %a, %out : i32
+    linalg.yield %e : i32
+  } -> tensor<?x32xi32>
+  return %0 : tensor<?x32xi32>
+}
+
 // A cumulative sum reads each element for each position.
 func.func @cumulative(%x: tensor<32xf32>, %y: tensor<32xf32>) -> (tensor<32xf32>, tensor<32xf32>) {
   %zero = arith.constant 0.0 : f32

@@ -329,4 +329,10 @@ func.func @short_rows(%x: tensor<2x28x28x64xf32>, %w: tensor<3x64x24xf32>, %e: t
   %c = linalg.contract indexing_maps = [#x, #w, #o] {attn.task = #attn.task<rows = 96>} ins(%x, %w : tensor<2x28x28x64xf32>, tensor<3x64x24xf32>) outs(%e : tensor<2x28x28x3x24xf32>) -> tensor<2x28x28x3x24xf32>
   return %c : tensor<2x28x28x3x24xf32>
 }
+// A loop without rows has step 1.
+// CHECK-LABEL: @no_rows(
+func.func @no_rows(%x: tensor<2x0x5x64xf32>, %w: tensor<64x48xf32>, %e: tensor<2x0x5x48xf32>) -> tensor<2x0x5x48xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(b, y, x, n, c) -> (b, y, x, c)>, affine_map<(b, y, x, n, c) -> (c, n)>, affine_map<(b, y, x, n, c) -> (b, y, x, n)>] {attn.task = #attn.task<rows = 96>} ins(%x, %w : tensor<2x0x5x64xf32>, tensor<64x48xf32>) outs(%e : tensor<2x0x5x48xf32>) -> tensor<2x0x5x48xf32>
+  return %c : tensor<2x0x5x48xf32>
+}
 }
