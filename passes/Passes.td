@@ -207,8 +207,8 @@ def TransposeCaptures : Pass<"attn-transpose-captures", "::mlir::func::FuncOp"> 
 def MultiplyBeforeGather : Pass<"attn-multiply-before-gather", "::mlir::func::FuncOp"> {
   let summary = "multiply by a table before gathering, in place of multiplying by rows gathered from it";
   let description = [{
-    Applies if the table has few rows beside the number of rows that are gathered for each row of the other factor. IR
-    before and after: passes/simplify/MultiplyBeforeGather.cpp.
+    Applies if the table has few rows, and the product has fewer rows than a row of the table has elements. IR before
+    and after: passes/simplify/MultiplyBeforeGather.cpp.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }

@@ -10,7 +10,8 @@
 //
 // Scores with relative positions multiply each query by the row of a table that belongs to the distance of each key.
 // There are Q x K such rows, but the table has few: it is multiplied as a matrix, and the products are gathered. The
-// pass does so if the table has at most kMaxFactor times as many rows as are gathered for a query.
+// pass does so if that is faster: with more heads and batch items than elements in a row, there are more products to
+// gather than elements of rows, and with a large table, too many products that nobody reads.
 // Test: test/passes/simplify/multiply-before-gather.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -36,9 +37,10 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// The product of the whole table may take this many times the multiplications. It is still faster, because rows are
-/// gathered element by element, and each row is multiplied by few rows of the other factor.
-static constexpr int64_t kMaxFactor = 4;
+/// The time to read an element at an index that is data, in multiply-adds of elements in vectors of 8 lanes.
+static constexpr double kGather = 56;
+/// A product takes at least as long as one of this many rows.
+static constexpr double kLeastRows = 4;
 
 namespace {
 /// An op that gathers rows of a table: each element of its result is an element of the table. One index of this element
@@ -136,8 +138,8 @@ std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
   return gather;
 }
 
-/// Multiplies before gathering if operand `input` of `product` is such a gather. Returns whether it did; `product` is then
-/// erased.
+/// Multiplies before gathering if operand `input` of `product` is such a gather, and erases `product`. Returns whether it
+/// did.
 static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product, unsigned input) {
   std::optional<Gather> gather = Gather::match(product, input);
   Value other = product.getDpsInputs()[1 - input];
@@ -175,7 +177,19 @@ static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product,
   }
   Value table = gather->extract.getTensor();
   int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(gather->row);
-  if (free.empty() || rows > kMaxFactor * gathered)
+  auto count = [&](ArrayRef<unsigned> loops) {
+    double steps = 1;
+    for (unsigned loop : loops)
+      steps *= double(ranges[loop]);
+    return steps;
+  };
+  auto ofRow = llvm::make_filter_range(
+      *outLoops, [&](unsigned loop) { return !llvm::is_contained(gather->inProduct, loop); });
+  double all = count(llvm::to_vector(llvm::seq(0u, product.getNumLoops())));
+  double perRow = std::max(1.0, kLeastRows / count(llvm::to_vector(ofRow)));
+  double before = count(gather->inProduct) * kGather + all * perRow;
+  double after = count(*outLoops) * kGather + all / double(gathered) * double(rows);
+  if (free.empty() || gathered == 0 || after >= before)
     return false;
 
   // The new product has the loops of the old one, and one over the rows of the table. The loops that nothing reads any

@@ -99,7 +99,7 @@ class SecondScores(nn.Module):
         return attend(q, k, v, p @ r.mT, self.is_spelled)
 
 
-PAIRS, TOKENS = (1, 20, 20, WIDTH), (2, 48, WIDTH)
+PAIRS, TOKENS = (1, 20, 20, WIDTH), (1, 48, WIDTH)
 MODULES = {
     "pair": (lambda is_spelled: Pair(is_spelled, nn.Linear(WIDTH, HEADS)), PAIRS),
     "pair_mlp": (lambda is_spelled: Pair(is_spelled, nn.Sequential(

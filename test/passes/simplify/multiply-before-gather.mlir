@@ -56,23 +56,42 @@ func.func @view(%x: tensor<2x6x4xf32>, %table: tensor<11x4xf32>, %places: tensor
   return %r : tensor<1x2x6x6xf32>
 }
 
-// The table has more than four times as many rows as a query gathers.
+// The table has many rows that no query gathers.
 // CHECK-LABEL: @large_table
-// CHECK: tensor.extract %{{.+}} : tensor<25x4xf32>
+// CHECK: tensor.extract %{{.+}} : tensor<200x4xf32>
 // CHECK: linalg.{{.*}}tensor<2x6x6xf32>
-func.func @large_table(%x: tensor<2x6x4xf32>, %table: tensor<25x4xf32>, %places: tensor<6x6xindex>) -> tensor<2x6x6xf32> {
+func.func @large_table(%x: tensor<2x6x4xf32>, %table: tensor<200x4xf32>, %places: tensor<6x6xindex>) -> tensor<2x6x6xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<6x6x4xf32>
   %rows = linalg.generic {indexing_maps = [#place, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%places : tensor<6x6xindex>) outs(%e : tensor<6x6x4xf32>) {
   ^bb0(%place: index, %o: f32):
     %d = linalg.index 2 : index
-    %y = tensor.extract %table[%place, %d] : tensor<25x4xf32>
+    %y = tensor.extract %table[%place, %d] : tensor<200x4xf32>
     linalg.yield %y : f32
   } -> tensor<6x6x4xf32>
   %empty = tensor.empty() : tensor<2x6x6xf32>
   %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
   %r = linalg.contract indexing_maps = [#x, #g, #out] ins(%x, %rows : tensor<2x6x4xf32>, tensor<6x6x4xf32>) outs(%fill : tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
   return %r : tensor<2x6x6xf32>
+}
+
+// There are 16 heads and 4 elements in a row, and so more products than elements to gather.
+// CHECK-LABEL: @many_heads
+// CHECK: tensor.extract %{{.+}} : tensor<11x4xf32>
+// CHECK: linalg.{{.*}}tensor<16x6x6xf32>
+func.func @many_heads(%x: tensor<16x6x4xf32>, %table: tensor<11x4xf32>, %places: tensor<6x6xindex>) -> tensor<16x6x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<6x6x4xf32>
+  %rows = linalg.generic {indexing_maps = [#place, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%places : tensor<6x6xindex>) outs(%e : tensor<6x6x4xf32>) {
+  ^bb0(%place: index, %o: f32):
+    %d = linalg.index 2 : index
+    %y = tensor.extract %table[%place, %d] : tensor<11x4xf32>
+    linalg.yield %y : f32
+  } -> tensor<6x6x4xf32>
+  %empty = tensor.empty() : tensor<16x6x6xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x6x6xf32>) -> tensor<16x6x6xf32>
+  %r = linalg.contract indexing_maps = [#x, #g, #out] ins(%x, %rows : tensor<16x6x4xf32>, tensor<6x6x4xf32>) outs(%fill : tensor<16x6x6xf32>) -> tensor<16x6x6xf32>
+  return %r : tensor<16x6x6xf32>
 }
 
 // The place depends on the element of the row, so that the elements come from several rows.
