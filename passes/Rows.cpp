@@ -6,6 +6,7 @@
 
 #include "passes/Rows.h"
 #include "passes/Product.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -38,6 +39,29 @@ std::optional<Rows> attn::findRowLoops(linalg::LinalgOp op) {
       loops.push_back(dim.getPosition());
   }
   return loops.empty() ? std::nullopt : std::optional(loops);
+}
+
+Rows attn::findEvenRowLoops(linalg::LinalgOp product, AffineMap out) {
+  AffineMap left = product.getMatchingIndexingMap(product.getDpsInputOperand(0)),
+            right = product.getMatchingIndexingMap(product.getDpsInputOperand(1));
+  SmallVector<int64_t> ranges = product.getStaticLoopRanges();
+  Rows loops;
+  std::optional<unsigned> next; // the dimension of the left operand where the rows so far begin
+  for (AffineExpr expr : llvm::reverse(out.getResults())) {
+    std::optional<unsigned> loop = findLoop(expr), inLeft = left.getResultPosition(expr);
+    bool isRow = loop && inLeft && !right.isFunctionOfDim(*loop) && ranges[*loop] != 1;
+    if (next && (!isRow || *inLeft + 1 != *next))
+      break;
+    if (!isRow)
+      continue;
+    loops.insert(loops.begin(), *loop);
+    next = inLeft;
+  }
+  return loops;
+}
+
+Rows attn::findEvenRowLoops(linalg::LinalgOp product) {
+  return findEvenRowLoops(product, product.getMatchingIndexingMap(product.getDpsInitOperand(0)));
 }
 
 std::optional<Rows> attn::rowsOfLoops(AffineMap map, ArrayRef<int64_t> loops) {

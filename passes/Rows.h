@@ -25,6 +25,12 @@ bool canShareRows(mlir::linalg::LinalgOp op);
 /// parallel loops. None for an elementwise op, because the ops before or after it determine its rows.
 std::optional<Rows> findRowLoops(mlir::linalg::LinalgOp op);
 
+/// The loops over rows of a product that lie at equal distances in its left operand and in its result, which has the
+/// dimensions of `out`: the innermost loop over rows, and the loops before it if both tensors have them side by side in
+/// this order. The outermost loop comes first; loops of one iteration are left out.
+Rows findEvenRowLoops(mlir::linalg::LinalgOp product, mlir::AffineMap out);
+Rows findEvenRowLoops(mlir::linalg::LinalgOp product);
+
 /// The dimensions of an operand, read through `map`, that `loops` run over; none if the operand lacks one of the loops.
 std::optional<Rows> rowsOfLoops(mlir::AffineMap map, llvm::ArrayRef<int64_t> loops);
 

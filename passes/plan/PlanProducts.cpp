@@ -115,23 +115,21 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
   return success();
 }
 
-/// The number of rows of the loops over rows of `product` that a task may compute together: if the innermost loop has
-/// few rows, those of the loops around it too.
+/// The number of rows of the loops that MergeRows.cpp merges, from the innermost loop outwards until there are many
+/// rows, or `innermost` if it merges none.
 static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
-  constexpr int64_t kFewRows = 48;
-  std::optional<Rows> loops = findRowLoops(product);
-  if (!loops)
-    return innermost;
+  constexpr int64_t kManyRows = 48;
   SmallVector<int64_t> ranges = product.getStaticLoopRanges();
   int64_t rows = 1;
-  for (int64_t loop : llvm::reverse(*loops)) {
-    if (ShapedType::isDynamic(ranges[loop]))
-      return rows > 1 ? rows : ShapedType::kDynamic;
-    rows *= ranges[loop];
-    if (rows >= kFewRows)
+  Rows loops = findEvenRowLoops(product);
+  for (int64_t loop : llvm::reverse(loops)) {
+    if (rows >= kManyRows)
       break;
+    if (ShapedType::isDynamic(ranges[loop]))
+      return ShapedType::kDynamic;
+    rows *= ranges[loop];
   }
-  return rows;
+  return rows > 1 ? rows : innermost;
 }
 
 static void setTask(Operation *op, TaskSize size) {

@@ -23,6 +23,7 @@
 
 #include "passes/Passes.h"
 #include "passes/Product.h"
+#include "passes/Rows.h"
 #include "passes/plan/Planner.h"
 #include "passes/schedule/TileAndFuse.h"
 #include "support/Loops.h"
@@ -133,8 +134,8 @@ static int64_t dividedEvenly(int64_t size, int64_t most) {
 }
 
 /// The steps of the loops of a product; 0 keeps a loop inside the task. The planned rows are those of the innermost loop
-/// that only the left operand has. If this loop has fewer rows, and the machine merges rows, a task has several
-/// iterations of the next such loop. Loops over panels and batches have step 1.
+/// that only the left operand has. If this loop has fewer rows, and the machine merges it with the next such loop, a
+/// task has several iterations of that loop. Loops over panels and batches have step 1.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);
@@ -145,7 +146,8 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   int64_t rows = task ? task.getRows() : kRowsPerTask;
   TargetInterface target = getTarget(op); // none in a file that names no machine
   auto planner = target ? dyn_cast<PlannerInterface>(target) : PlannerInterface();
-  bool isInnermost = true, mergesRows = planner && planner.mergesRows();
+  Rows merged = planner && planner.mergesRows() ? findEvenRowLoops(op) : Rows();
+  bool isInnermost = true;
   // The loops are in the order of the output. Its last dimension is left to vectors unless the plan divides it.
   std::optional<SmallVector<unsigned>> out = findResultLoops(op);
   if (!out || out->empty())
@@ -157,9 +159,13 @@ static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
     sizes[loop] = 1;
     if (!reads(0, loop) || reads(1, loop))
       continue;
-    bool isKnown = !ShapedType::isDynamic(ranges[loop]);
-    sizes[loop] = isInnermost || !isKnown ? rows : dividedEvenly(ranges[loop], rows);
-    bool isWhole = mergesRows && isKnown && ranges[loop] <= rows;
+    bool isKnown = !ShapedType::isDynamic(ranges[loop]),
+         isMerged = llvm::is_contained(merged, int64_t(loop));
+    if (isInnermost)
+      sizes[loop] = rows;
+    else if (isMerged)
+      sizes[loop] = isKnown ? dividedEvenly(ranges[loop], rows) : rows;
+    bool isWhole = isMerged && isKnown && ranges[loop] <= rows;
     rows = isWhole ? rows / std::max<int64_t>(1, ranges[loop]) : 1;
     isInnermost = false;
   }

@@ -28,6 +28,7 @@
 #include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
+#include "passes/Rows.h"
 #include "support/Loops.h"
 #include "support/UnitDims.h"
 
@@ -204,28 +205,16 @@ bool losesVectors(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
   return isSmall(sizes[permutation.back()]) && !isSmall(sizes.back());
 }
 
-/// The number of rows of a product that lie at equal distances in its left operand and in its result, if the result has
-/// its dimensions in the order `permutation`: the size of the innermost dimension of rows, times the sizes of the
-/// dimensions before it if both tensors have them in this order side by side. An unknown size counts as kLarge, which is
-/// also the largest result.
+/// The number of rows of a product that lie at equal distances if its result is transposed by `permutation`. An unknown
+/// size counts as kLarge, which is also the largest result.
 int64_t countRows(linalg::LinalgOp product, ArrayRef<int64_t> permutation) {
   constexpr int64_t kLarge = 1 << 20;
-  AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0)),
-            left = product.getMatchingIndexingMap(product.getDpsInputOperand(0)),
-            right = product.getMatchingIndexingMap(product.getDpsInputOperand(1));
-  ArrayRef<int64_t> sizes = cast<ShapedType>(product->getResult(0).getType()).getShape();
+  AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
   int64_t rows = 1;
-  std::optional<int64_t> next; // the dimension of the left operand where these rows begin
-  for (int64_t dim : llvm::reverse(permutation)) {
-    AffineExpr loop = out.getResult(dim);
-    std::optional<unsigned> inLeft = left.getResultPosition(loop);
-    bool isRow = inLeft && !right.getResultPosition(loop) && sizes[dim] != 1;
-    if (next && (!isRow || *inLeft + 1 != *next))
-      break;
-    if (!isRow)
-      continue;
-    rows = std::min(kLarge, ShapedType::isDynamic(sizes[dim]) ? kLarge : rows * sizes[dim]);
-    next = *inLeft;
+  for (int64_t loop : attn::findEvenRowLoops(
+           product, AffineMap::getPermutationMap(permutation, out.getContext()).compose(out))) {
+    int64_t range = product.getStaticLoopRanges()[loop];
+    rows = std::min(kLarge, ShapedType::isDynamic(range) ? kLarge : rows * range);
   }
   return rows;
 }

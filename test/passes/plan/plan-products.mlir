@@ -48,6 +48,22 @@ func.func @image_rows(%x: tensor<28x28x768xf32>, %w: tensor<12x768x64xf32>, %i: 
       ins(%x, %w : tensor<28x28x768xf32>, tensor<12x768x64xf32>) outs(%i : tensor<28x28x12x64xf32>) -> tensor<28x28x12x64xf32>
   return %c : tensor<28x28x12x64xf32>
 }
+// A batch of an unknown number of short sequences has tasks of about as many rows as other products. The rows of windows
+// do not lie at equal distances, so that a task has the 7 rows of one loop.
+// CHECK-LABEL: @short_sequences
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 96>}
+func.func @short_sequences(%x: tensor<?x3x64xf32>, %w: tensor<12x64x64xf32>, %i: tensor<?x3x12x64xf32>) -> tensor<?x3x12x64xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(b, s, p, j, k) -> (b, s, k)>, affine_map<(b, s, p, j, k) -> (p, k, j)>, affine_map<(b, s, p, j, k) -> (b, s, p, j)>]
+      ins(%x, %w : tensor<?x3x64xf32>, tensor<12x64x64xf32>) outs(%i : tensor<?x3x12x64xf32>) -> tensor<?x3x12x64xf32>
+  return %c : tensor<?x3x12x64xf32>
+}
+// CHECK-LABEL: @windows
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 7>}
+func.func @windows(%x: tensor<4x7x4x7x64xf32>, %w: tensor<64x64xf32>, %i: tensor<4x4x7x7x64xf32>) -> tensor<4x4x7x7x64xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(u, v, y, x, j, k) -> (u, y, v, x, k)>, affine_map<(u, v, y, x, j, k) -> (k, j)>, affine_map<(u, v, y, x, j, k) -> (u, v, y, x, j)>]
+      ins(%x, %w : tensor<4x7x4x7x64xf32>, tensor<64x64xf32>) outs(%i : tensor<4x4x7x7x64xf32>) -> tensor<4x4x7x7x64xf32>
+  return %c : tensor<4x4x7x7x64xf32>
+}
 // Half of L2 holds 77 rows; a task has 72, which are whole blocks of 6.
 // CHECK-LABEL: @whole_blocks
 // CHECK: linalg.contract {{.*}}attn.block = #attn.block<rows = 6, {{.*}}attn.task = #attn.task<rows = 72>}

@@ -329,6 +329,13 @@ func.func @short_rows(%x: tensor<2x28x28x64xf32>, %w: tensor<3x64x24xf32>, %e: t
   %c = linalg.contract indexing_maps = [#x, #w, #o] {attn.task = #attn.task<rows = 96>} ins(%x, %w : tensor<2x28x28x64xf32>, tensor<3x64x24xf32>) outs(%e : tensor<2x28x28x3x24xf32>) -> tensor<2x28x28x3x24xf32>
   return %c : tensor<2x28x28x3x24xf32>
 }
+// The number of sequences is known only at the call.
+// CHECK-LABEL: @batch(
+// CHECK: scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (%{{.*}}, 3) step (32, 1)
+func.func @batch(%x: tensor<?x3x64xf32>, %w: tensor<3x64x24xf32>, %e: tensor<?x3x3x24xf32>) -> tensor<?x3x3x24xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(b, y, n, j, c) -> (b, y, c)>, affine_map<(b, y, n, j, c) -> (n, c, j)>, affine_map<(b, y, n, j, c) -> (b, y, n, j)>] {attn.task = #attn.task<rows = 96>} ins(%x, %w : tensor<?x3x64xf32>, tensor<3x64x24xf32>) outs(%e : tensor<?x3x3x24xf32>) -> tensor<?x3x3x24xf32>
+  return %c : tensor<?x3x3x24xf32>
+}
 // A loop without rows has step 1.
 // CHECK-LABEL: @no_rows(
 func.func @no_rows(%x: tensor<2x0x5x64xf32>, %w: tensor<64x48xf32>, %e: tensor<2x0x5x48xf32>) -> tensor<2x0x5x48xf32> {
