@@ -116,17 +116,22 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
 }
 
 /// The number of rows of the loops that MergeRows.cpp merges, from the innermost loop outwards until there are many
-/// rows, or `innermost` if it merges none.
+/// rows, or `innermost` if it merges none. Loops are not merged if too few tasks would be left for the workers.
 static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
-  constexpr int64_t kManyRows = 48;
+  constexpr int64_t kManyRows = 48, kRowsPerTask = 96, kLeastTasks = 8;
   SmallVector<int64_t> ranges = product.getStaticLoopRanges();
-  int64_t rows = 1;
+  ArrayRef<int64_t> shape = cast<ShapedType>(product.getDpsInits()[0].getType()).getShape();
+  int64_t rows = 1, rowsOfPanels = 1;
+  for (int64_t size : shape.drop_back())
+    rowsOfPanels *= ShapedType::isDynamic(size) ? kLeastTasks * kRowsPerTask : size;
   Rows loops = findEvenRowLoops(product);
   for (int64_t loop : llvm::reverse(loops)) {
     if (rows >= kManyRows)
       break;
     if (ShapedType::isDynamic(ranges[loop]))
       return ShapedType::kDynamic;
+    if (rowsOfPanels < kLeastTasks * std::min(rows * ranges[loop], kRowsPerTask))
+      break;
     rows *= ranges[loop];
   }
   return rows > 1 ? rows : innermost;
