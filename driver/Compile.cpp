@@ -169,7 +169,8 @@ llvm::Error Compilation::load() {
   ModuleOp module = *model.module;
   bool hasLevels = !module.getOps<ModuleOp>().empty();
   if (!hasLevels) {
-    // A file that a stage wrote has the targets, and users may have edited them, for example the size of L2.
+    // If a stage wrote the file, the file contains the targets. Users may edit their parameters, such as the size of
+    // L2.
     auto written = module->getAttrOfType<ArrayAttr>(AttnDialect::kTargetsAttr);
     auto attributeOf = [&](const Target *target) -> Attribute {
       for (Attribute attribute : written ? written.getValue() : ArrayRef<Attribute>())
@@ -218,7 +219,7 @@ void Compilation::noteFindings() {
     SmallVector<Attribute> entries;
     if (list)
       llvm::append_range(entries, list);
-    // One entry for all levels. Its share is that of the first level.
+    // All levels share one entry, which has the share of the best level, because that level comes first.
     bool isKnown = llvm::any_of(entries, [&](Attribute other) {
       auto fields = dyn_cast<DictionaryAttr>(other);
       return fields && fields.get("source") == entry.get("source") &&

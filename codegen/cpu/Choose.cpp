@@ -199,17 +199,16 @@ Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
 }
 
 TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
-  static constexpr int64_t kRowsPerTask = 96;
   if (!shape.kernel || shape.hasChannelsLast) {
-    int64_t rows = kRowsPerTask, height = block ? block.getRows() : 1;
+    int64_t rows = kRowsOfProduct, height = block ? block.getRows() : 1;
     // The tasks of all panels read the same rows one after the other, so the elements of these rows should take at most
     // half of L2. But each task also reads a panel from L3. For each step of the sum, it loads 4 * lanes bytes for each
     // vector of columns, and multiplies this vector once for each row. If a core multiplies two vectors in a cycle, and a
     // task has at least three rows for each lane, it reads at most 2.7 bytes of the panel in a cycle.
     if (!shape.kernel && shape.depth.value_or(0) > 0) {
-      int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsPerTask);
+      int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsOfProduct);
       rows = std::clamp<int64_t>(cpu.getL2() / 2 / (*shape.depth * getBytes(shape.types.a)), least,
-                                 kRowsPerTask);
+                                 kRowsOfProduct);
       rows = std::max(height, rows / height * height);
     }
     return {divideRows(shape.rows, rows, height), 0};
@@ -218,7 +217,7 @@ TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block)
   // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
   // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
   static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
-  int64_t height = block ? block.getRows() : kRowsPerTask;
+  int64_t height = block ? block.getRows() : kRowsOfProduct;
   int64_t rows =
       ShapedType::isDynamic(shape.rows) ? height : std::clamp<int64_t>(shape.rows, 1, height);
   int64_t products = rows * std::max<int64_t>(1, shape.depth.value_or(kTypicalDepth));

@@ -114,8 +114,8 @@ static linalg::LinalgOp findStart(linalg::LinalgOp product) {
   return {};
 }
 
-/// The loops of `start`, which writes the output of `product`, in the groups of the loops of `product`. Empty if they
-/// are in another order.
+/// `start` writes the output of `product`. Returns the loops of `start`, grouped like the loops of `product` that run
+/// over the same dimensions; empty if the two ops have these loops in different orders.
 static Groups groupsOfStart(linalg::LinalgOp start, linalg::LinalgOp product,
                             const Groups &groups) {
   std::optional<SmallVector<unsigned>> own = findResultLoops(start), out = findResultLoops(product);

@@ -3,10 +3,11 @@
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // Emits a remark at each op that makes a loop slow, with the share of the loop in the predicted time of the function.
-// If the body of an op reads memory at indices that are data, the op becomes a loop over scalars. If the body computes a
-// function in f64 (DoubleMath.h), the vectors of the loop have half as many lanes. If a sum compares positions, as that
-// of a sort or a cumulative sum does, it takes a number of steps for each element of its operands. The report lists the
-// remarks. The pass does not change the IR. Test: test/codegen/cpu/note-slow-loops.mlir, test/tools/report-json.test
+// If the body of an op reads memory at indices that are data, the op becomes a loop over scalars. If the body computes
+// a function in f64 (DoubleMath.h), the vectors of the loop have half as many lanes. If a sum compares positions, as
+// that of a sort or a cumulative sum does, it takes a number of steps for each element of its operands. The report
+// lists the remarks. The pass does not change the IR. Test: test/codegen/cpu/note-slow-loops.mlir,
+// test/tools/report-json.test
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -30,11 +30,12 @@ namespace attn {
 #include "codegen/cpu/Passes.h.inc"
 } // namespace attn
 
-/// A sum compares positions if its body reads them and it takes at least this many steps for each element of any operand.
+/// A sum compares positions if its body reads them and it takes at least this many steps for each element of any
+/// operand.
 static constexpr int64_t kMinSteps = 8;
 
-/// The number of steps for each element of an operand of `op`, if it is a sum that compares positions: the loops that do
-/// not run over the elements of the operand repeat them.
+/// The number of steps that `op` takes for each element of an operand, if it is a sum that compares positions. It is
+/// the number of iterations of the loops that do not index the operand.
 static std::optional<int64_t> findRepetitions(linalg::LinalgOp op) {
   if (op.getNumReductionLoops() == 0 || op.getBlock()->getOps<linalg::IndexOp>().empty())
     return std::nullopt;
@@ -51,17 +52,14 @@ static std::optional<int64_t> findRepetitions(linalg::LinalgOp op) {
   return least && *least >= kMinSteps ? least : std::nullopt;
 }
 
-/// The number of times that the loops around `op` run it in one run of its function, if it is known.
-static std::optional<double> countRuns(Operation *op) {
-  double runs = 1;
-  for (auto loop = op->getParentOfType<LoopLikeOpInterface>(); loop;
-       loop = loop->getParentOfType<LoopLikeOpInterface>()) {
-    std::optional<APInt> count = loop.getStaticTripCount();
-    if (!count)
-      return std::nullopt;
-    runs *= double(count->getZExtValue());
+/// The time of `op` in all iterations of the loops around it, in the unit of Cost.h.
+static std::optional<double> predictInLoops(Operation *op, CpuAttr cpu) {
+  std::optional<double> time = predictOp(op, cpu);
+  for (Operation *parent = op->getParentOp(); time && parent; parent = parent->getParentOp()) {
+    std::optional<double> iterations = countIterations(parent);
+    time = iterations ? std::optional(*time * *iterations) : std::nullopt;
   }
-  return runs;
+  return time;
 }
 
 namespace {
@@ -74,8 +72,7 @@ struct NoteSlowLoops : attn::impl::NoteSlowLoopsBase<NoteSlowLoops> {
     getOperation().walk([&](Operation *op) {
       if (!isa<AttentionOp, linalg::LinalgOp>(op))
         return;
-      std::optional<double> time = cpu ? predictOp(op, cpu) : std::nullopt, runs = countRuns(op);
-      time = time && runs ? std::optional(*time * *runs) : std::nullopt;
+      std::optional<double> time = cpu ? predictInLoops(op, cpu) : std::nullopt;
       llvm::SmallSetVector<std::pair<Location, StringAttr>, 2> reasons;
       auto add = [&](Operation *at, const Twine &reason) {
         reasons.insert({at->getLoc(), StringAttr::get(&getContext(), reason)});

@@ -14,8 +14,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace attn;
@@ -29,7 +29,7 @@ static constexpr double kScalar = 1;
 // The cost of moving one vector, in a copy or a change of layout.
 static constexpr double kMove = 2;
 
-/// The number of elements of `type`, none if it is unknown.
+/// Returns the number of elements of `type`; none if a size is dynamic.
 static std::optional<int64_t> countElements(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   if (!shaped)
@@ -47,8 +47,8 @@ static std::optional<double> countSteps(linalg::LinalgOp op) {
   return steps;
 }
 
-/// The time of the body of a loop for each of `steps` elements, which vectors of `lanes` elements compute unless the
-/// body reads memory at indices that are data.
+/// The time to run `body` for `steps` elements. The elements are computed in vectors, or one by one if the body reads
+/// memory at indices that are data.
 static double predictBody(Region &body, CpuAttr cpu, double steps) {
   bool isScalar = false;
   double vectors = 0, scalars = 0;
@@ -135,6 +135,14 @@ static double predictAttention(AttentionOp op, CpuAttr cpu) {
   return predictPlan(cpu, shape, *op.getPlan()) + predictBody(op.getScore(), cpu, scores);
 }
 
+std::optional<double> attn::countIterations(Operation *op) {
+  auto loop = dyn_cast<LoopLikeOpInterface>(op);
+  if (!loop)
+    return 1;
+  std::optional<APInt> count = loop.getStaticTripCount();
+  return count ? std::optional(double(count->getZExtValue())) : std::nullopt;
+}
+
 std::optional<double> attn::predictOp(Operation *op, CpuAttr cpu) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return llvm::all_of(op->getOperandTypes(), countElements) && attention.getPlan()
@@ -152,7 +160,6 @@ std::optional<double> attn::predictOp(Operation *op, CpuAttr cpu) {
     return bytes ? std::optional(addTraffic(cpu, *bytes / (4 * cpu.getLanes()) * kMove, *bytes))
                  : std::nullopt;
   }
-  // A loop whose number of iterations is known, or an op whose regions run once.
   double cost = 0;
   for (Region &region : op->getRegions())
     for (Operation &inner : region.getOps()) {
@@ -161,9 +168,6 @@ std::optional<double> attn::predictOp(Operation *op, CpuAttr cpu) {
         return std::nullopt;
       cost += *part;
     }
-  if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
-    auto count = loop.getStaticTripCount();
-    return count ? std::optional(cost * count->getZExtValue()) : std::nullopt;
-  }
-  return cost;
+  std::optional<double> iterations = countIterations(op);
+  return iterations ? std::optional(cost * *iterations) : std::nullopt;
 }

@@ -13,9 +13,13 @@
 
 namespace attn {
 
-/// The predicted time of `op`, an op of a function after the stage plan, with the ops inside it, in the unit of Cost.h.
-/// None if it depends on a size that is known only at the call.
+/// The predicted time of `op` with the ops inside it, in the unit of Cost.h. The attentions in `op` must have plans.
+/// None if the time depends on a size that is known only at the call.
 std::optional<double> predictOp(mlir::Operation *op, CpuAttr cpu);
+
+/// The number of iterations of `op` if it is a loop, and 1 for any other op. None if the number depends on a size that
+/// is known only at the call.
+std::optional<double> countIterations(mlir::Operation *op);
 
 } // namespace attn
 

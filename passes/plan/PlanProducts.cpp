@@ -29,6 +29,7 @@
 #include "passes/Product.h"
 #include "passes/Rows.h"
 #include "passes/plan/Planner.h"
+#include "passes/plan/TaskRows.h"
 
 using namespace mlir;
 
@@ -115,22 +116,23 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
   return success();
 }
 
-/// The number of rows of the loops that MergeRows.cpp merges, from the innermost loop outwards until there are many
-/// rows, or `innermost` if it merges none. Loops are not merged if too few tasks would be left for the workers.
+/// The number of rows of the loops that tasks merge. The innermost loop, which has `innermost` rows, is merged with the
+/// loops around it until there are at least kManyRows rows, or until a further loop would leave fewer than kLeastTasks
+/// tasks.
 static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
-  constexpr int64_t kManyRows = 48, kRowsPerTask = 96, kLeastTasks = 8;
+  constexpr int64_t kManyRows = 48, kLeastTasks = 8;
   SmallVector<int64_t> ranges = product.getStaticLoopRanges();
   ArrayRef<int64_t> shape = cast<ShapedType>(product.getDpsInits()[0].getType()).getShape();
   int64_t rows = 1, rowsOfPanels = 1;
   for (int64_t size : shape.drop_back())
-    rowsOfPanels *= ShapedType::isDynamic(size) ? kLeastTasks * kRowsPerTask : size;
+    rowsOfPanels *= ShapedType::isDynamic(size) ? kLeastTasks * kRowsOfProduct : size;
   Rows loops = findEvenRowLoops(product);
   for (int64_t loop : llvm::reverse(loops)) {
     if (rows >= kManyRows)
       break;
     if (ShapedType::isDynamic(ranges[loop]))
       return ShapedType::kDynamic;
-    if (rowsOfPanels < kLeastTasks * std::min(rows * ranges[loop], kRowsPerTask))
+    if (rowsOfPanels < kLeastTasks * std::min(rows * ranges[loop], kRowsOfProduct))
       break;
     rows *= ranges[loop];
   }

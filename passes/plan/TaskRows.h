@@ -12,6 +12,9 @@
 
 namespace attn {
 
+/// The number of rows of a task of a product, if they take at most half of L2.
+inline constexpr int64_t kRowsOfProduct = 96;
+
 /// The number of rows of a task: about `wanted` of `all` rows, in whole register blocks of `height` rows, chosen such
 /// that the last task does not have only a few rows. For example, 197 rows become tasks of 102 and 95 rows instead of
 /// 96, 96 and 5. If `all` is unknown, a task has `wanted` rows.

@@ -133,9 +133,9 @@ static int64_t dividedEvenly(int64_t size, int64_t most) {
   return size == 0 ? 1 : llvm::divideCeil(size, llvm::divideCeil(size, most));
 }
 
-/// The steps of the loops of a product; 0 keeps a loop inside the task. The planned rows are those of the innermost loop
-/// that only the left operand has. If this loop has fewer rows, and the machine merges it with the next such loop, a
-/// task has several iterations of that loop. Loops over panels and batches have step 1.
+/// The steps of the loops of a product; 0 keeps a loop inside the task. The innermost loop over rows has the planned
+/// number of rows as its step. If it has fewer rows, a task contains all of them, and several iterations of the loop
+/// around it if the machine merges the two. Loops over panels and batches have step 1.
 static SmallVector<int64_t> productSizes(linalg::LinalgOp op) {
   auto reads = [&](unsigned input, unsigned loop) {
     return op.getMatchingIndexingMap(op.getDpsInputOperand(input)).isFunctionOfDim(loop);

@@ -205,8 +205,9 @@ bool losesVectors(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
   return isSmall(sizes[permutation.back()]) && !isSmall(sizes.back());
 }
 
-/// The number of rows of a product that lie at equal distances if its result is transposed by `permutation`. An unknown
-/// size counts as kLarge, which is also the largest result.
+/// Returns how many rows of `product` would lie at equal distances in its left operand and its result after a
+/// transposition of the result by `permutation`. A dynamic size counts as kLarge rows, and the function returns at most
+/// kLarge.
 int64_t countRows(linalg::LinalgOp product, ArrayRef<int64_t> permutation) {
   constexpr int64_t kLarge = 1 << 20;
   AffineMap out = product.getMatchingIndexingMap(product.getDpsInitOperand(0));
@@ -219,9 +220,8 @@ int64_t countRows(linalg::LinalgOp product, ArrayRef<int64_t> permutation) {
   return rows;
 }
 
-/// Whether `op` is a product, and its result transposed by `permutation` would have so few rows at equal distances that
-/// register blocks would have few rows, in place of more rows. The tokens of an image that are merged two by two are an
-/// example.
+/// Whether `op` is a product whose register blocks would have fewer than kLeastRows rows after a transposition of its
+/// result by `permutation`, but have more rows without it. This happens if tokens of an image are merged two by two.
 bool losesRows(linalg::LinalgOp op, ArrayRef<int64_t> permutation) {
   constexpr int64_t kLeastRows = 4;
   if (!attn::isProduct(op))

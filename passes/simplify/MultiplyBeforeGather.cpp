@@ -10,8 +10,9 @@
 //
 // Scores with relative positions multiply each query by the row of a table that belongs to the distance of each key.
 // There are Q x K such rows, but the table has few: it is multiplied as a matrix, and the products are gathered. The
-// pass does so if that is faster: with more heads and batch items than elements in a row, there are more products to
-// gather than elements of rows, and with a large table, too many products that nobody reads.
+// pass does so only if that is faster. It is slower if there are more heads and batch items than elements in a row,
+// because then more products than elements of rows are gathered, and if the table is so large that most products are
+// computed for nothing.
 // Test: test/passes/simplify/multiply-before-gather.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -39,12 +40,12 @@ using namespace attn;
 
 /// The time to read an element at an index that is data, in multiply-adds of elements in vectors of 8 lanes.
 static constexpr double kGather = 56;
-/// A product takes at least as long as one of this many rows.
+/// A product of fewer rows takes as long as a product of this many rows.
 static constexpr double kLeastRows = 4;
 
 namespace {
-/// An op that gathers rows of a table: each element of its result is an element of the table. One index of this element
-/// is data, and the others are loops of the op.
+/// An op that gathers rows of a table: each element of its result is an element of the table. One index into the table
+/// is data, and the other indices are loops of the op.
 struct Gather {
   /// Matches operand `input` of `product`, which may be a view of the gathered rows.
   static std::optional<Gather> match(linalg::LinalgOp product, unsigned input);
@@ -138,8 +139,28 @@ std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
   return gather;
 }
 
-/// Multiplies before gathering if operand `input` of `product` is such a gather, and erases `product`. Returns whether it
-/// did.
+/// Whether gathering from the product with the table is faster than `product`, whose factor `gather` computes. The
+/// product with the table has `factor` times as many multiply-adds as `product`.
+static bool isFaster(linalg::LinalgOp product, const Gather &gather, double factor) {
+  SmallVector<int64_t> ranges = product.getStaticLoopRanges();
+  double multiplyAdds = 1, results = 1, elements = 1, rowsOfOther = 1;
+  for (int64_t range : ranges)
+    multiplyAdds *= double(range);
+  for (unsigned loop : gather.inProduct)
+    elements *= double(ranges[loop]);
+  SmallVector<unsigned> outLoops = *findResultLoops(product);
+  for (unsigned loop : outLoops) {
+    results *= double(ranges[loop]);
+    if (!llvm::is_contained(gather.inProduct, loop))
+      rowsOfOther *= double(ranges[loop]);
+  }
+  double before = elements * kGather + multiplyAdds * std::max(1.0, kLeastRows / rowsOfOther),
+         after = results * kGather + multiplyAdds * factor;
+  return after < before;
+}
+
+/// Multiplies before gathering if operand `input` of `product` is such a gather, and erases `product`. Returns whether
+/// it did.
 static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product, unsigned input) {
   std::optional<Gather> gather = Gather::match(product, input);
   Value other = product.getDpsInputs()[1 - input];
@@ -177,19 +198,7 @@ static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product,
   }
   Value table = gather->extract.getTensor();
   int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(gather->row);
-  auto count = [&](ArrayRef<unsigned> loops) {
-    double steps = 1;
-    for (unsigned loop : loops)
-      steps *= double(ranges[loop]);
-    return steps;
-  };
-  auto ofRow = llvm::make_filter_range(
-      *outLoops, [&](unsigned loop) { return !llvm::is_contained(gather->inProduct, loop); });
-  double all = count(llvm::to_vector(llvm::seq(0u, product.getNumLoops())));
-  double perRow = std::max(1.0, kLeastRows / count(llvm::to_vector(ofRow)));
-  double before = count(gather->inProduct) * kGather + all * perRow;
-  double after = count(*outLoops) * kGather + all / double(gathered) * double(rows);
-  if (free.empty() || gathered == 0 || after >= before)
+  if (free.empty() || gathered == 0 || !isFaster(product, *gather, double(rows) / double(gathered)))
     return false;
 
   // The new product has the loops of the old one, and one over the rows of the table. The loops that nothing reads any
@@ -231,7 +240,8 @@ static bool multiplyBeforeGather(IRRewriter &rewriter, linalg::LinalgOp product,
   }
   Value products = createProduct(rewriter, loc, factors[0], factors[1], init, maps)->getResult(0);
 
-  // The gather has a loop for each dimension of the result. `loopOfResult` maps the loops of the old product to these.
+  // The new gather has a loop for each dimension of the result. `loopOfResult` has this loop for each loop of the old
+  // product.
   SmallVector<unsigned> loopOfResult(numLoops, 0);
   for (auto [i, loop] : llvm::enumerate(*outLoops))
     loopOfResult[loop] = i;

@@ -33,7 +33,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Whether a product computes `value`, and views and elementwise ops that nothing else reads change its result.
+/// Whether `value` is the result of a product, directly or through views and elementwise ops. Each of these results
+/// must have no other use.
 static bool isFromProduct(Value value) {
   while (value.hasOneUse()) {
     Operation *op = value.getDefiningOp();
