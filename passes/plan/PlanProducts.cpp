@@ -121,12 +121,14 @@ static LogicalResult planAttention(AttentionOp op, PlannerInterface planner) {
 /// tasks.
 static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
   constexpr int64_t kManyRows = 48, kLeastTasks = 8;
+  Rows loops = findEvenRowLoops(product);
+  if (loops.empty())
+    return innermost;
   SmallVector<int64_t> ranges = product.getStaticLoopRanges();
   ArrayRef<int64_t> shape = cast<ShapedType>(product.getDpsInits()[0].getType()).getShape();
   int64_t rows = 1, rowsOfPanels = 1;
   for (int64_t size : shape.drop_back())
     rowsOfPanels *= ShapedType::isDynamic(size) ? kLeastTasks * kRowsOfProduct : size;
-  Rows loops = findEvenRowLoops(product);
   for (int64_t loop : llvm::reverse(loops)) {
     if (rows >= kManyRows)
       break;

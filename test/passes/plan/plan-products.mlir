@@ -31,6 +31,14 @@ func.func @convolution(%x: tensor<1x40x34x34xf32>, %w: tensor<64x40x3x3xf32>, %i
   } -> tensor<1x64x32x32xf32>
   return %c : tensor<1x64x32x32xf32>
 }
+// A product without rows and columns: the sum of the products of two vectors.
+// CHECK-LABEL: @dot
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 96>
+func.func @dot(%x: tensor<64xf32>, %y: tensor<64xf32>, %i: tensor<f32>) -> tensor<f32> {
+  %c = linalg.contract indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> (k)>, affine_map<(k) -> ()>]
+      ins(%x, %y : tensor<64xf32>, tensor<64xf32>) outs(%i : tensor<f32>) -> tensor<f32>
+  return %c : tensor<f32>
+}
 // The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two tasks of 96 rows and
 // one task of 5.
 // CHECK-LABEL: @rows
