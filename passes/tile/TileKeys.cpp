@@ -41,6 +41,10 @@
 // follows. If the keys of the op are a part that begins at a key other than 0, the key range of its mask is made
 // relative to this key.
 //
+// If queries are in lanes, steps compute whole vectors: the number of their queries is rounded up to the lanes of a
+// vector, and the further queries are zeros that attn.online_finish does not read. This is not done if an operand is read
+// at each query, if there is a fill, or if probabilities are returned.
+//
 // Full tiles have a static size by construction. Temporaries have the full static size of the tile and are sliced to
 // the actual size, so that their rows keep a static stride. A second loop computes the returned probabilities from the
 // final maximum and sum. Test: test/passes/tile/tile-keys.mlir
@@ -53,6 +57,7 @@
 #include "passes/PackedMask.h"
 #include "passes/Passes.h"
 #include "passes/ScoreBlock.h"
+#include "passes/plan/Planner.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -78,6 +83,10 @@ public:
     for (unsigned i = 0; i <= op.getKDim(); ++i)
       origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
     splitScale();
+    queries = domain[op.getQDim()].size;
+    if (canPadQueries())
+      queries = affine::makeComposedFoldedAffineApply(
+          rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(lanes()) * lanes(), {queries});
   }
 
   void run();
@@ -94,7 +103,17 @@ private:
   int64_t group() { return op.getPlan()->getGroup(); }
   int64_t qTile() { return op.getPlan()->getQ(); }
   int64_t kTile() { return op.getPlan()->getK(); }
-  OpFoldResult numQueries() { return domain[op.getQDim()].size; }
+  /// The number of queries in a vector.
+  int64_t lanes() {
+    TargetInterface target = getTarget(op);
+    auto planner = target ? dyn_cast<PlannerInterface>(target) : PlannerInterface();
+    return planner ? planner.getLanes() : 1;
+  }
+  /// Whether the last vector of a tile may contain queries that do not exist. Their elements are zeros, and no operand
+  /// is read at such a query.
+  bool canPadQueries();
+  /// The number of queries of a tile, with those that do not exist.
+  OpFoldResult numQueries() { return queries; }
   OpFoldResult numKeys() { return domain[op.getKDim()].size; }
   OpFoldResult valueSize() { return domain[op.getEDim()].size; }
 
@@ -136,6 +155,8 @@ private:
   Value temporaryOfQueries(int64_t other, OpFoldResult otherSize);
   /// `values (k, e)` as (k / g, e, g) or, if the plan transposes them, as (e, k / g, g).
   Value packValues(Value values, OpFoldResult ks);
+  /// The part of `tile`, with queries last, whose queries exist.
+  Value withoutPadding(Value tile);
   /// The number of groups that `size` elements fill, rounded up.
   OpFoldResult inGroups(OpFoldResult size);
   /// The tile of a captured operand at keys `[k0, k0 + ks)` and its map over (k, q). If the elements are transposed
@@ -199,7 +220,7 @@ private:
   AttentionOp op;
   Location loc;
   SmallVector<Range> domain;
-  OpFoldResult zero, one;
+  OpFoldResult zero, one, queries;
   SmallVector<Value> origin;
   MaskParts parts;                  // of the mask
   bool isFilling = false; // whether steps compute all pairs, and give hidden ones the fill
@@ -332,6 +353,26 @@ Value KeyLoops::scaleRowsOfQueries() {
                                      linalg::YieldOp::create(b, loc, element);
                                    })
       .getResult(0);
+}
+
+bool KeyLoops::canPadQueries() {
+  unsigned q = op.getQDim();
+  auto reads = [&](AffineMap map) { return map.isFunctionOfDim(q); };
+  for (unsigned i = 0; i < op.getCaptures().size(); ++i)
+    if (reads(op.getCaptureMap(i)))
+      return false;
+  return !rows() && qTile() % lanes() == 0 && !(op.getSink() && reads(op.getSinkMap())) &&
+         !op.getFill() && !op.returnsProbabilities();
+}
+
+Value KeyLoops::withoutPadding(Value tile) {
+  OpFoldResult size = domain[op.getQDim()].size;
+  if (isEqualConstantIntOrValue(size, queries))
+    return tile;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, tile),
+                            offsets(sizes.size(), zero), strides(sizes.size(), one);
+  sizes.back() = size;
+  return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
 }
 
 OpFoldResult KeyLoops::inGroups(OpFoldResult size) {
@@ -479,8 +520,8 @@ KeyLoops::KeyRange KeyLoops::keyRange() {
   OpFoldResult end =
       affine::makeComposedFoldedAffineApply(rewriter, loc, d0 + d1, {first, numKeys()});
   auto range = KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()),
-                                  origin[op.getQDim()], toValue(numQueries()), toValue(end),
-                                  symbols, kTile(), mask);
+                                  origin[op.getQDim()], toValue(domain[op.getQDim()].size),
+                                  toValue(end), symbols, kTile(), mask);
   std::array<OpFoldResult, 4> bounds;
   llvm::copy(range.getResults(), bounds.begin());
   if (!isZeroInteger(first))
@@ -858,10 +899,11 @@ void KeyLoops::run() {
   bool isTransposed = out.dims.front() != op.getQDim();
   Value rows = out.slice;
   if (isTransposed)
-    rows = temporary({qTile(), ShapedType::kDynamic}, {tq, valueSize()},
+    rows = temporary({qTile(), ShapedType::kDynamic}, {domain[op.getQDim()].size, valueSize()},
                      out.slice.getType().getElementType());
-  Value tile = OnlineFinishOp::create(rewriter, loc, TypeRange{rows.getType()}, state.sum,
-                                      state.acc, rows, op.getEmptyRowAttr(), rowsAttr())
+  Value sum = withoutPadding(state.sum), acc = withoutPadding(state.acc);
+  Value tile = OnlineFinishOp::create(rewriter, loc, TypeRange{rows.getType()}, sum, acc, rows,
+                                      op.getEmptyRowAttr(), rowsAttr())
                    .getResult(0);
   if (isTransposed)
     tile = linalg::TransposeOp::create(rewriter, loc, tile, out.slice, ArrayRef<int64_t>{1, 0})

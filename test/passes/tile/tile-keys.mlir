@@ -67,6 +67,46 @@ func.func @no_mask(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf
 
 // -----
 
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#c = affine_map<(q, k, d, e) -> (q, k)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+module attributes {attn.target = #attn.cpu<"x86-64-v3", vector = 256, registers = 16, l1 = 32768, l2 = 262144, has = fma>} {
+// Steps compute whole vectors of 8 queries. The bounds of the keys are those of the queries that exist, and only these
+// are written.
+// CHECK-DAG: #[[WHOLE:.*]] = affine_map<()[s0] -> ((s0 ceildiv 8) * 8)>
+// CHECK-LABEL: @whole_vectors(
+// CHECK: %[[N:.*]] = tensor.dim %{{.*}}, %c0
+// CHECK: %[[VECTORS:.*]] = affine.apply #[[WHOLE]]()[%[[N]]]
+// CHECK: tensor.extract_slice %{{.*}}[0, 0, 0] [1, 64, %[[VECTORS]]]
+// CHECK: attn.key_range rows(%{{.*}}, %[[N]]) keys
+// CHECK: %[[SUM:.*]] = tensor.extract_slice %{{.*}}[0] [%[[N]]] [1]
+// CHECK: %[[ACC:.*]] = tensor.extract_slice %{{.*}}[0, 0] [32, %[[N]]] [1, 1]
+// CHECK: attn.online_finish ins(%[[SUM]], %[[ACC]] :
+func.func @whole_vectors(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %e: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) outs(%e : tensor<?x32xf32>)
+      mask(#attn.causal) plan(<"per-head", q = 24, k = 128>) {indexing_maps = [#q, #k, #v, #o], scale = 1.25e-01 : f32} -> tensor<?x32xf32>
+  return %o : tensor<?x32xf32>
+}
+
+// A bias has no elements for queries that do not exist.
+// CHECK-LABEL: @bias(
+// CHECK-NOT: affine.apply #[[WHOLE]]()[%{{[^,]*}}]{{$}}
+// CHECK: return
+func.func @bias(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %c: tensor<?x?xf32>, %e: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) captures(%c : tensor<?x?xf32>) outs(%e : tensor<?x32xf32>)
+      plan(<"per-head", q = 24, k = 128>) {indexing_maps = [#q, #k, #v, #c, #o], scale = 1.25e-01 : f32} score {
+      ^bb0(%i: index, %j: index, %s: f32, %b: f32):
+        %t = arith.addf %s, %b : f32
+        attn.yield %t : f32
+      } -> tensor<?x32xf32>
+  return %o : tensor<?x32xf32>
+}
+}
+
+// -----
+
 #q = affine_map<(b, q, k, d, e) -> (b, q, d)>
 #k = affine_map<(b, q, k, d, e) -> (b, d, k)>
 #v = affine_map<(b, q, k, d, e) -> (b, k, e)>
