@@ -71,6 +71,8 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   manager.addNestedPass<func::FuncOp>(createBoundLengths());
   manager.addPass(createCloneTargets());
   OpPassManager &level = manager.nest<ModuleOp>();
+  level.addNestedPass<func::FuncOp>(createOneQuery());
+  level.addNestedPass<func::FuncOp>(createGroupsToQueries()); // those of the new attentions
   level.addNestedPass<func::FuncOp>(createPadDepth());
   level.addNestedPass<func::FuncOp>(createRoundFactors({options.schedule}));
   level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));

@@ -94,6 +94,8 @@ def Attn_Dialect : Dialect {
     /// Product, or another op of a group (ops that are computed in the same tasks): the rows of its tasks, an
     /// #attn.task.
     static constexpr ::llvm::StringLiteral kTaskAttr = "attn.task";
+    /// Attention: unit; the calls with one query compute it instead of the attention in the other branch of its scf.if.
+    static constexpr ::llvm::StringLiteral kOneQueryAttr = "attn.one_query";
     /// Function: its role for the runtime, "entry", "workspace" or "pack".
     static constexpr ::llvm::StringLiteral kKernelAttr = "attn.kernel";
     /// Argument of an entry: i64; the argument takes the result of @<function>.pack that has this number.

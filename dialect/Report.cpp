@@ -84,6 +84,17 @@ bool attn::isFused(DictionaryAttr attention) {
   return fused && fused.getValue();
 }
 
+/// Prints the plan in `fields`, if there is one.
+static void printPlan(llvm::raw_ostream &out, DictionaryAttr fields) {
+  if (StringRef schedule = getText(fields, "schedule"); !schedule.empty())
+    out << ", schedule " << schedule << ", tiles of " << getNumber(fields, "query_tile")
+        << " queries and " << getNumber(fields, "key_tile") << " keys";
+  if (int64_t stages = getNumber(fields, "stages"))
+    out << ", " << stages << " stages";
+  if (int64_t part = getNumber(fields, "part"))
+    out << ", parts of " << part << " keys";
+}
+
 std::string attn::printAttention(DictionaryAttr attention) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -91,13 +102,7 @@ std::string attn::printAttention(DictionaryAttr attention) {
       << (isFused(attention) ? "attention fused" : "attention left unfused");
   if (StringRef reason = getText(attention, "reason"); !reason.empty())
     out << ": " << reason;
-  if (StringRef schedule = getText(attention, "schedule"); !schedule.empty())
-    out << ", schedule " << schedule << ", tiles of " << getNumber(attention, "query_tile")
-        << " queries and " << getNumber(attention, "key_tile") << " keys";
-  if (int64_t stages = getNumber(attention, "stages"))
-    out << ", " << stages << " stages";
-  if (int64_t part = getNumber(attention, "part"))
-    out << ", parts of " << part << " keys";
+  printPlan(out, attention);
   if (Attribute mask = attention.get("mask"))
     out << ", mask " << mask;
   if (auto fill = attention.getAs<FloatAttr>("fill"))
@@ -161,6 +166,10 @@ std::string attn::printReport(DictionaryAttr report) {
       out << getText(prediction, "schedule") << " "
           << llvm::format("%.3g", cost ? cost.getValueAsDouble() : 0);
     });
+    if (auto plan = attention.getAs<DictionaryAttr>("one_query")) {
+      out << newline << "  with one query";
+      printPlan(out, plan);
+    }
     if (std::string features = printFeatures(attention); !features.empty())
       out << newline << "  " << features;
   }

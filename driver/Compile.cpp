@@ -325,6 +325,18 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   return fields.getDictionary(&context);
 }
 
+/// Returns the entry `attention` of the report, with the plan of the entry `withOneQuery`, if there is one, as a field.
+static DictionaryAttr addOneQuery(DictionaryAttr attention, DictionaryAttr withOneQuery) {
+  if (!withOneQuery)
+    return attention;
+  NamedAttrList plan, fields(attention);
+  for (StringRef name : {"schedule", "query_tile", "key_tile", "part", "predictions"})
+    if (Attribute field = withOneQuery.get(name))
+      plan.set(name, field);
+  fields.set("one_query", plan.getDictionary(attention.getContext()));
+  return fields.getDictionary(attention.getContext());
+}
+
 /// Returns the entry of the report for the product `op`: its shapes, and when an operand is packed.
 static DictionaryAttr describeProduct(linalg::LinalgOp op) {
   Builder builder(op.getContext());
@@ -377,6 +389,7 @@ void Compilation::notePlans() {
   for (ModuleOp level : model.module->getOps<ModuleOp>())
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
       SmallVector<Attribute> attentions, products;
+      DictionaryAttr withOneQuery; // of the attention that comes next
       SmallVector<StringRef> schedules;
       llvm::MapVector<int64_t, SmallVector<linalg::LinalgOp>> groups;
       function.walk([&](Operation *op) {
@@ -384,7 +397,12 @@ void Compilation::notePlans() {
         if (auto member = dyn_cast<linalg::LinalgOp>(op); member && task && task.getGroup())
           groups[*task.getGroup()].push_back(member);
         if (auto attention = dyn_cast<AttentionOp>(op)) {
-          attentions.push_back(describe(attention));
+          DictionaryAttr fields = describe(attention);
+          if (attention->hasAttr(AttnDialect::kOneQueryAttr)) {
+            withOneQuery = fields;
+            return;
+          }
+          attentions.push_back(addOneQuery(fields, std::exchange(withOneQuery, nullptr)));
           schedules.push_back(stringifySchedule(attention.getPlan()->getSchedule()));
         } else if (auto product = dyn_cast<linalg::LinalgOp>(op);
                    product && linalg::isaContractionOpInterface(product)) {

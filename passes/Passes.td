@@ -275,6 +275,15 @@ def RoundFactors : Pass<"attn-round-factors", "::mlir::func::FuncOp"> {
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def OneQuery : Pass<"attn-one-query", "::mlir::func::FuncOp"> {
+  let summary = "give an attn.attention with any number of queries a second form for calls with one query";
+  let description = [{
+    The second form gets a plan of its own. Functions that also compute products stay unchanged. IR before and after:
+    passes/plan/OneQuery.cpp.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PadDepth : Pass<"attn-pad-depth", "::mlir::func::FuncOp"> {
   let summary = "replace the query and key of an attn.attention of head size 0 with zeros of head size 1";
   let description = [{

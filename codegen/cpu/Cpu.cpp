@@ -130,6 +130,7 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
     return attn::planTask(cast<CpuAttr>(cpu), shape, block);
   }
   bool mergesRows(Attribute) const { return true; } // MergeRows.cpp
+  bool separatesOneQuery(Attribute) const { return true; }
   int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
   int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
   Panel choosePanel(Attribute cpu, const ProductShape &shape) const {

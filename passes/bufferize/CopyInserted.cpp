@@ -52,13 +52,18 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
          !isa<tensor::InsertSliceOp>(op) && dominance.properlyDominates(place, op);
 }
 
-/// Whether other ops read the tensor `place`. If they do, a value that is inserted into `place` must not be written
-/// before the insertion.
-static bool isShared(Value place) {
-  while (place.hasOneUse()) {
+/// Whether other ops than `insert` may use its destination in the same call, instead of in the other branch of an
+/// scf.if. If they do, the inserted value must not be written before the insertion.
+static bool isShared(tensor::InsertSliceOp insert) {
+  Value place = insert.getDest();
+  Operation *user = insert;
+  while (llvm::all_of(place.getUsers(), [&](Operation *other) {
+    return other == user || insideMutuallyExclusiveRegions(other, insert);
+  })) {
     Operation *view = place.getDefiningOp();
     if (!isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::CastOp>(view))
       return false;
+    user = view;
     place = view->getOperand(0);
   }
   return true;
@@ -157,7 +162,7 @@ struct CopyInserted : attn::impl::CopyInsertedBase<CopyInserted> {
         insert.getDestMutable().assign(place);
       }
       Value source = insert.getSource();
-      if (!isShared(insert.getDest())) {
+      if (!isShared(insert)) {
         moveUp(insert);
         if (isComputedFor(source, insert.getDest(), dominance))
           return;

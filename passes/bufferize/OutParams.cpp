@@ -35,13 +35,6 @@ namespace attn {
 
 using namespace attn;
 
-/// True if the buffer of `value` can be chosen freely, because the op that defines `value` writes it.
-static bool isComputedHere(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op &&
-         isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
-}
-
 /// Replaces an insertion that fills all of an empty tensor with the inserted value. This saves a copy.
 static void foldWholeInsertions(func::FuncOp function) {
   function.walk([](tensor::InsertSliceOp insert) {
@@ -78,12 +71,27 @@ static tensor::EmptyOp rootOf(Value value) {
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
         slice && slice.getSource().getDefiningOp<tensor::EmptyOp>())
       return separate(slice);
+    if (auto choice = dyn_cast<scf::IfOp>(op)) {
+      unsigned number = result.getResultNumber();
+      tensor::EmptyOp root = rootOf(choice.thenYield().getOperand(number));
+      return root && root == rootOf(choice.elseYield().getOperand(number)) ? root : nullptr;
+    }
     OpOperand *init = initOf(result);
     if (!init)
       break;
     value = init->get();
   }
   return nullptr;
+}
+
+/// True if the buffer of `value` can be chosen freely, because the op that defines `value` writes it, or because both
+/// branches of a choice fill the same empty tensor.
+static bool isComputedHere(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<scf::IfOp>(op))
+    return rootOf(value) != nullptr;
+  return op &&
+         isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
 
 /// Expands `buffer` to the shape of the source of `collapse`. Returns null if `collapse` merges a dynamic dimension

@@ -48,6 +48,12 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
         return false;
       }]>,
        InterfaceMethod<[{
+        Whether an attention whose number of queries is known only at the call gets a second plan for one query.
+      }],
+                       "bool", "separatesOneQuery", (ins), [{}], [{
+        return false;
+      }]>,
+       InterfaceMethod<[{
         Whether the machine has enough registers for `block`, which a user may have written, in a product of `shape`.
       }],
                        "bool", "hasRegisters",

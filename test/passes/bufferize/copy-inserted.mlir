@@ -38,6 +38,24 @@ func.func @put_back(%a: tensor<4xf32>, %e: tensor<2x4xf32>) -> (tensor<2x4xf32>,
   return %r, %y : tensor<2x4xf32>, tensor<4xf32>
 }
 
+// Only one of two branches runs, so neither needs a copy because the other one fills the same tensor.
+// CHECK-LABEL: @branches
+// CHECK-NOT:   linalg.copy
+// CHECK:       return
+func.func @branches(%a: tensor<4xf32>, %is_part: i1, %out: memref<2x4xf32>, %whole: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %t = bufferization.to_tensor %out restrict writable : memref<2x4xf32> to tensor<2x4xf32>
+  %r = scf.if %is_part -> (tensor<2x4xf32>) {
+    %e = tensor.empty() : tensor<4xf32>
+    %y = linalg.exp ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    %all = tensor.insert_slice %y into %t[0, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<2x4xf32>
+    scf.yield %all : tensor<2x4xf32>
+  } else {
+    %y = linalg.exp ins(%whole : tensor<2x4xf32>) outs(%t : tensor<2x4xf32>) -> tensor<2x4xf32>
+    scf.yield %y : tensor<2x4xf32>
+  }
+  return %r : tensor<2x4xf32>
+}
+
 // The whole tensor becomes allocated memory. A slice that covers a whole empty tensor is replaced by that tensor.
 // CHECK-LABEL: @place
 // CHECK:       %[[WHOLE:.*]] = bufferization.alloc_tensor() : tensor<8x4xf32>

@@ -30,6 +30,45 @@ func.func @parts(%x: tensor<8xf32>) -> tensor<1x8xf32> {
 
 // -----
 
+// Two branches that fill the same empty tensor fill the buffer of the caller.
+// CHECK-LABEL: @branches(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<8xf32> {attn.output})
+// CHECK: %[[T:.*]] = bufferization.to_tensor %[[OUT]] restrict writable
+// CHECK: %[[R:.*]] = scf.if
+// CHECK: linalg.exp {{.*}} outs(%[[T]] :
+// CHECK: linalg.log {{.*}} outs(%[[T]] :
+// CHECK: bufferization.materialize_in_destination %[[R]] in restrict writable %[[OUT]]
+func.func @branches(%x: tensor<8xf32>, %c: i1) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = scf.if %c -> (tensor<8xf32>) {
+    %y = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+    scf.yield %y : tensor<8xf32>
+  } else {
+    %y = linalg.log ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+    scf.yield %y : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}
+
+// A branch that yields an argument does not compute its result in the buffer, so the result is copied.
+// CHECK-LABEL: @branch_of_argument(
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<8xf32> {attn.output})
+// CHECK: %[[R:.*]] = scf.if
+// CHECK: %[[COPY:.*]] = linalg.copy ins(%[[R]] :
+// CHECK: bufferization.materialize_in_destination %[[COPY]] in restrict writable %[[OUT]]
+func.func @branch_of_argument(%x: tensor<8xf32>, %c: i1) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = scf.if %c -> (tensor<8xf32>) {
+    %y = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+    scf.yield %y : tensor<8xf32>
+  } else {
+    scf.yield %x : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}
+
+// -----
+
 // A result that is computed in a part of an empty tensor is computed in the buffer instead.
 // CHECK-LABEL: @part_of_empty(
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<13x8xf32> {attn.output})
