@@ -514,6 +514,9 @@ Error Runner::run() {
   if (flags.benchmark)
     if (Error error = take({&Call::measure}))
       return error;
+  if (flags.taskTimes)
+    if (Error error = take({&Call::measureTasks}))
+      return error;
   if (flags.json)
     outs() << call->toJSON() << "\n";
   if (Error error = files.keep())
@@ -527,7 +530,9 @@ int main(int argc, char **argv) {
   Flags flags;
   parseCommandLine(argc, argv, "attn-run calls compiled attention graphs",
                    {&flags.Calling, &flags.Comparing, &flags.Measuring, &attnCategory()},
-                   /*rare=*/{"compute", "concurrency", "entry", "explain-mask", "gflop", "json", "runner", "save-inputs", "schedule", "tolerance"});
+                   /*rare=*/
+                   {"compute", "concurrency", "entry", "explain-mask", "gflop", "json", "runner",
+                    "save-inputs", "schedule", "task-times", "tolerance"});
   outs().SetUnbuffered(); // the call prints to the same file
   Options options(flags);
   if (Error error = Runner(options, flags.compile).run())

@@ -10,6 +10,7 @@
 #include "tools/call/GpuPeak.h"
 #include "tools/call/JSON.h"
 #include "tools/call/Latency.h"
+#include "tools/call/TaskTimes.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -87,6 +88,8 @@ static Failure parseDevice(const std::string &text, DLDevice &device) {
 Failure CallOptions::check() const {
   if (concurrency > 1 && !benchmark)
     return refuse("expected --benchmark with --concurrency, got none");
+  if (taskTimes && !this->device.empty())
+    return refuse("expected no --task-times with --device, got both");
   DLDevice device;
   if (Failure failure = parseDevice(this->device, device))
     return failure;
@@ -209,7 +212,7 @@ Failure Call::makeInputs() {
 Failure Call::call(const Arguments &arguments, const rt::Weights &callWeights,
                    attn_call_options callOptions) {
   callOptions.size = sizeof(callOptions);
-  if (pool) {
+  if (pool && !callOptions.parallel_for) {
     callOptions.parallel_for = attn_pool_parallel_for;
     callOptions.pool = pool.get();
   }
@@ -724,5 +727,43 @@ Failure Call::measure() {
     text += format("; %.1f GFLOP/s, %.1f%% of a core's FMA peak of %.1f", rate, 100 * rate / peak,
                    peak);
   print(text + "; " + cpu + "\n");
+  return {};
+}
+
+Failure Call::measureTasks() {
+  // A disturbance only makes a task longer, so the shortest of several times counts.
+  static constexpr int kCalls = 10;
+  static constexpr int64_t kMostThreads = 64;
+  Arguments arguments(inputs, results, inOut);
+  TaskTimes times;
+  for (int i = 0; i < kCalls; ++i) {
+    attn_call_options callOptions = {};
+    callOptions.parallel_for = TaskTimes::parallelFor;
+    callOptions.pool = &times;
+    callOptions.workers = 1;
+    times.begin();
+    if (Failure failure = call(arguments, weights, callOptions))
+      return failure;
+  }
+  std::string tasks, longest, bounds,
+      text = format("%zu loops over tasks", times.getLoops().size());
+  for (const std::vector<double> &loop : times.getLoops()) {
+    const char *comma = tasks.empty() ? "" : ", ";
+    tasks += comma + std::to_string(loop.size());
+    longest += comma + toJSONNumber(loop.empty() ? 0 : *std::max_element(loop.begin(), loop.end()));
+  }
+  for (int64_t threads = 2; threads <= kMostThreads; threads *= 2) {
+    double bound = times.boundOf(1) > 0 ? times.boundOf(1) / times.boundOf(threads) : 1;
+    const char *comma = bounds.empty() ? "" : ", ";
+    bounds += format("%s\"%lld\": ", comma, (long long)threads) + toJSONNumber(bound);
+    text += format("%s %.1f times with %lld threads",
+                   bounds.find(',') == bounds.npos ? "; at most" : ",", bound, (long long)threads);
+  }
+  measured.insert(measured.end(), {{"loop_longest_ms", "[" + longest + "]"},
+                                   {"loop_tasks", "[" + tasks + "]"},
+                                   {"loops_ms", toJSONNumber(times.boundOf(1))},
+                                   {"speedup_bounds", "{" + bounds + "}"}});
+  if (!options.json)
+    print(text + "\n");
   return {};
 }

@@ -68,6 +68,8 @@ public:
   /// Compares result `i` with `expected`; fails if the error is larger than the tolerance.
   Failure compareResult(size_t i, const Array &expected, const std::string &source);
   Failure measure();
+  /// Measures each task of ten calls on one thread.
+  Failure measureTasks();
 
   /// All results of the calls and measurements, as one JSON object.
   std::string toJSON() const;

@@ -185,6 +185,9 @@ static Failure run(const Options &options) {
   if (options.benchmark)
     if (Failure failure = call.measure())
       return failure;
+  if (options.taskTimes)
+    if (Failure failure = call.measureTasks())
+      return failure;
   if (options.json)
     std::puts(call.toJSON().c_str());
   return {};
