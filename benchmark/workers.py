@@ -1,4 +1,4 @@
-"""workers.py [--rows REGEX] [--level LEVEL] [FILE ...]: how many times as fast attn can be with more threads.
+"""workers.py [--rows REGEX] [--level LEVEL] [--dim NAME=N] [FILE ...]: how many times as fast attn can be with more threads.
 
 Prints a line for each FILE, which attn-run must be able to call, and for each row of peers/rows.py whose name contains
 REGEX. A line has the milliseconds of all tasks on one thread, the number of loops over tasks, the tasks of the loop with the
@@ -35,9 +35,14 @@ def find_rows(pattern):
     return {name: row for name, row in ROWS.items() if re.search(pattern, name)}
 
 
-def measure(path, level):
-    command = ["attn-run", path, "--task-times", "--json", *([f"--level={level}"] if level else [])]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+def measure(path, options):
+    command = ["attn-run", path, "--task-times", "--json", *(f"--dim={dim}" for dim in options.dim)]
+    if options.level:
+        command.append(f"--level={options.level}")
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if run.returncode:
+        sys.exit(run.returncode)
+    return json.loads(run.stdout)
 
 
 def print_line(name, figures):
@@ -52,16 +57,17 @@ def main():
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--rows", metavar="REGEX")
     parser.add_argument("--level")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="the size of a dynamic dimension")
     options = parser.parse_args()
     if not options.files and options.rows is None:
         parser.error("expected a file or --rows, got neither")
     print("| | ms | loops | fewest tasks |", " | ".join(f"{2 ** i} threads" for i in range(1, 7)), "|")
     print("|---|" + "--:|" * 9)
     for path in options.files:
-        print_line(path, measure(path, options.level))
+        print_line(path, measure(path, options))
     for name, row in (find_rows(options.rows) if options.rows is not None else {}).items():
         with tempfile.TemporaryDirectory() as folder:
-            print_line(name, measure(export(row, pathlib.Path(folder)), options.level))
+            print_line(name, measure(export(row, pathlib.Path(folder)), options))
 
 
 if __name__ == "__main__":

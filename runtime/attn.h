@@ -301,6 +301,21 @@ typedef void (*attn_parallel_for_fn)(void *pool, attn_task_fn task, void *contex
 /// fork() starts its own workers at its first loop, unless it was forked inside a task.
 ATTN_API attn_status attn_pool_create(int64_t workers, attn_pool **pool);
 
+typedef struct attn_pool_options {
+  size_t size;
+  int64_t workers; ///< as in attn_pool_create
+  /// About how many microseconds a thread that has nothing to do spins before it sleeps: a worker during and after a
+  /// loop, and the calling thread at the end of a loop. 0 means the times of attn_pool_create, -1 no spinning.
+  int64_t spin_us;
+  /// Null, or the numbers of CPUs, to which the pool binds its threads: that of worker i to cpus[i % num_cpus]. Worker 0
+  /// is the thread that calls, which the pool does not bind.
+  const int32_t *cpus;
+  int64_t num_cpus;
+} attn_pool_options;
+
+/// Creates a pool with options. Fails with ATTN_ERROR_USAGE if the process may not use one of the CPUs.
+ATTN_API attn_status attn_pool_create_with(const attn_pool_options *options, attn_pool **pool);
+
 /// Releases the pool. No loop may run in the pool meanwhile.
 ATTN_API void attn_pool_release(attn_pool *pool);
 ATTN_API int64_t attn_pool_workers(const attn_pool *pool);

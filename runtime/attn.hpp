@@ -89,6 +89,12 @@ inline Pool createPool(int64_t workers = 0) {
   return Pool(pool);
 }
 
+inline Pool createPool(const attn_pool_options &options) {
+  attn_pool *pool;
+  check(attn_pool_create_with(&options, &pool));
+  return Pool(pool);
+}
+
 } // namespace attn::rt
 #endif // __cpp_exceptions
 

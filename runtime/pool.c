@@ -14,6 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#define _GNU_SOURCE // CPU_SET
+
 #include "internal.h"
 
 #include <inttypes.h>
@@ -23,6 +25,7 @@
 
 enum {
   MAX_WORKERS = 1024,
+  SPINS_PER_US = 50,
   // A thread spins this number of times before it sleeps. A spin takes 10 to 40 ns on x86; on a
   // virtual machine, sleeping and waking took 300 us. During a loop, spinning bridges the time by which
   // one task is longer than another.
@@ -57,6 +60,9 @@ typedef struct worker {
 
 struct attn_pool {
   int64_t workers;
+  int busy_spins, idle_spins; ///< how long a thread spins during and after a loop
+  int64_t num_cpus;           ///< 0 if threads are not bound
+  int32_t *cpus;
 
   // The loop that runs; there is one at a time.
   attn_task_fn task;
@@ -128,7 +134,7 @@ static bool is_news(uint64_t state, uint64_t last_loop) {
 /// Spins, then sleeps, until a loop after `last_loop` is open or the pool stops.
 static uint64_t await_news(attn_pool *pool, uint64_t last_loop) {
   uint64_t state;
-  for (int busy = 0, idle = 0; busy < BUSY_SPINS && idle < IDLE_SPINS;) {
+  for (int busy = 0, idle = 0; busy <= pool->busy_spins && idle <= pool->idle_spins;) {
     if (is_news(state = atomic_load(&pool->state), last_loop))
       return state;
     pause_briefly(++*(state & (OPEN | JOINED) ? &busy : &idle));
@@ -175,7 +181,7 @@ static void wake_sleepers(attn_pool *pool) {
 
 /// Spins, then sleeps, until all workers that joined the closed loop have left it.
 static void await_workers(attn_pool *pool) {
-  for (int i = 0; i < BUSY_SPINS; ++i) {
+  for (int i = 0; i <= pool->busy_spins; ++i) {
     if (!(atomic_load(&pool->state) & JOINED))
       return;
     pause_briefly(i);
@@ -207,12 +213,21 @@ static void start_threads(attn_pool *pool) {
   for (size_t i = 0; i < sizeof own / sizeof own[0]; ++i)
     sigdelset(&blocked, own[i]);
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
   for (int64_t i = 1; i < pool->workers; ++i) {
     pool->members[i] = (worker){.pool = pool, .number = i};
-    if (pthread_create(&pool->members[i].thread, NULL, work, &pool->members[i]))
+    if (pool->num_cpus) {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET((size_t)pool->cpus[i % pool->num_cpus], &set);
+      pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    }
+    if (pthread_create(&pool->members[i].thread, &attributes, work, &pool->members[i]))
       break;
     ++pool->threads;
   }
+  pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -253,40 +268,84 @@ void attn_pool_parallel_for(void *argument, attn_task_fn task, void *context, in
 
 int64_t attn_pool_workers(const attn_pool *pool) { return pool->workers; }
 
-static size_t pool_bytes(int64_t workers) {
-  return sizeof(attn_pool) + (size_t)workers * sizeof(worker);
+static size_t pool_bytes(int64_t workers, int64_t cpus) {
+  return sizeof(attn_pool) + (size_t)workers * sizeof(worker) + (size_t)cpus * sizeof(int32_t);
 }
 
-attn_status attn_pool_create(int64_t workers, attn_pool **pool) {
+/// Fails if this process may not use one of the CPUs.
+static attn_status check_cpus(const int32_t *cpus, int64_t count) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int64_t i = 0; i < count; ++i)
+    if (cpus[i] < 0 || cpus[i] >= CPU_SETSIZE || !CPU_ISSET((size_t)cpus[i], &allowed))
+      return attnrt_fail(ATTN_ERROR_USAGE,
+                         "attn_pool_create: expected CPUs that this process may use, got %" PRId32,
+                         cpus[i]);
+  return ATTN_OK;
+}
+
+static attn_status check_options(const attn_pool_options *options) {
+  if (options->workers < 0 || options->workers > MAX_WORKERS)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "attn_pool_create: expected workers in [0, %d], got %" PRId64, MAX_WORKERS,
+                       options->workers);
+  if (options->spin_us < -1 || options->spin_us > INT32_MAX / SPINS_PER_US)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "attn_pool_create: expected spin_us in [-1, %d], got %" PRId64,
+                       INT32_MAX / SPINS_PER_US, options->spin_us);
+  if (options->num_cpus < 0 || !options->num_cpus != !options->cpus)
+    return attnrt_fail(ATTN_ERROR_USAGE,
+                       "attn_pool_create: expected cpus and their number, got %s and %" PRId64,
+                       options->cpus ? "an array" : "null", options->num_cpus);
+  return check_cpus(options->cpus, options->num_cpus);
+}
+
+attn_status attn_pool_create_with(const attn_pool_options *given, attn_pool **pool) {
   if (!pool)
     return attnrt_fail(ATTN_ERROR_USAGE,
                        "attn_pool_create: expected a place for the pool, got null");
-  if (workers < 0 || workers > MAX_WORKERS)
-    return attnrt_fail(ATTN_ERROR_USAGE,
-                       "attn_pool_create: expected workers in [0, %d], got %" PRId64, MAX_WORKERS,
-                       workers);
+  attn_pool_options options;
+  attn_status status = attnrt_read("attn_pool_options", given, &options, sizeof options);
+  if (!status)
+    status = check_options(&options);
+  if (status)
+    return status;
+  int64_t workers = options.workers;
   if (!workers && (workers = attnrt_cpu_count()) > MAX_WORKERS)
     workers = MAX_WORKERS;
 
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
-  attn_pool *created = attnrt_allocate(pool_bytes(workers), _Alignof(attn_pool));
+  attn_pool *created = attnrt_allocate(pool_bytes(workers, options.num_cpus), _Alignof(attn_pool));
   if (fork_watch_error || !created) {
-    attnrt_free(created, pool_bytes(workers), _Alignof(attn_pool));
+    attnrt_free(created, pool_bytes(workers, options.num_cpus), _Alignof(attn_pool));
     return attnrt_fail(ATTN_ERROR_RESOURCE, "attn_pool_create: expected memory, got none");
   }
   created->workers = workers;
+  int spins = options.spin_us < 0 ? 0 : (int)options.spin_us * SPINS_PER_US;
+  created->busy_spins = options.spin_us ? spins : BUSY_SPINS;
+  created->idle_spins = options.spin_us ? spins : IDLE_SPINS;
+  created->num_cpus = options.num_cpus;
+  created->cpus = (int32_t *)&created->members[workers];
+  for (int64_t i = 0; i < options.num_cpus; ++i)
+    created->cpus[i] = options.cpus[i];
   atomic_init(&created->owner, 0);
   start_threads(created);
   if (created->threads < workers - 1) {
-    attn_status status = attnrt_fail(ATTN_ERROR_RESOURCE,
-                                     "attn_pool_create: expected %" PRId64 " threads, got %" PRId64,
-                                     workers - 1, created->threads);
+    status = attnrt_fail(ATTN_ERROR_RESOURCE,
+                         "attn_pool_create: expected %" PRId64 " threads, got %" PRId64,
+                         workers - 1, created->threads);
     attn_pool_release(created);
     return status;
   }
   *pool = created;
   return ATTN_OK;
+}
+
+attn_status attn_pool_create(int64_t workers, attn_pool **pool) {
+  attn_pool_options options = {.size = sizeof options, .workers = workers};
+  return attn_pool_create_with(&options, pool);
 }
 
 void attn_pool_release(attn_pool *pool) {
@@ -302,5 +361,5 @@ void attn_pool_release(attn_pool *pool) {
     pthread_cond_destroy(&pool->opened);
     pthread_mutex_destroy(&pool->mutex);
   }
-  attnrt_free(pool, pool_bytes(pool->workers), _Alignof(attn_pool));
+  attnrt_free(pool, pool_bytes(pool->workers, pool->num_cpus), _Alignof(attn_pool));
 }

@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -279,6 +280,81 @@ TEST(PoolTest, RefusesCounts) {
   EXPECT_EQ(attn_pool_create(1, nullptr), ATTN_ERROR_USAGE);
   EXPECT_STREQ(attn_last_error(), "attn_pool_create: expected a place for the pool, got null");
   EXPECT_EQ(pool, nullptr);
+}
+
+TEST(PoolTest, RefusesOptions) {
+  attn_pool *pool = nullptr;
+  int32_t none[] = {-1}, missing[] = {1023};
+  attn_pool_options options = {sizeof options, 2, -2, nullptr, 0};
+  EXPECT_EQ(attn_pool_create_with(&options, &pool), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(), "attn_pool_create: expected spin_us in [-1, 42949672], got -2");
+  options = {sizeof options, 2, 0, none, 0};
+  EXPECT_EQ(attn_pool_create_with(&options, &pool), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_pool_create: expected cpus and their number, got an array and 0");
+  options = {sizeof options, 2, 0, nullptr, 1};
+  EXPECT_EQ(attn_pool_create_with(&options, &pool), ATTN_ERROR_USAGE);
+  EXPECT_STREQ(attn_last_error(),
+               "attn_pool_create: expected cpus and their number, got null and 1");
+  for (int32_t *cpus : {none, missing}) {
+    options = {sizeof options, 2, 0, cpus, 1};
+    EXPECT_EQ(attn_pool_create_with(&options, &pool), ATTN_ERROR_USAGE);
+    EXPECT_EQ(std::string(attn_last_error()),
+              "attn_pool_create: expected CPUs that this process may use, got " +
+                  std::to_string(cpus[0]));
+  }
+  EXPECT_EQ(pool, nullptr);
+}
+
+TEST(PoolTest, BindsThreads) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  int32_t cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed))
+    ++cpu;
+  Pool pool = attn::rt::createPool({sizeof(attn_pool_options), 3, 0, &cpu, 1});
+  std::atomic<int> bound = 0, others = 0;
+  std::thread::id caller = std::this_thread::get_id();
+  for (int64_t time = 0; time < 1000 && bound < 2; ++time) {
+    Loop loop(30, 3);
+    loop.body = [&](int64_t) {
+      std::this_thread::yield();
+      if (std::this_thread::get_id() == caller)
+        return;
+      cpu_set_t set;
+      sched_getaffinity(0, sizeof set, &set);
+      ++(CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set) ? bound : others);
+    };
+    loop.run(pool.get());
+    EXPECT_TRUE(loop.isRight());
+  }
+  EXPECT_GE(bound, 2);
+  EXPECT_EQ(others, 0);
+}
+
+/// The CPU time that this process takes while it sleeps for 50 ms after a loop.
+static double cpuTimeAfterLoop(int64_t spinUs) {
+  Pool pool = attn::rt::createPool({sizeof(attn_pool_options), 2, spinUs, nullptr, 0});
+  auto now = [] {
+    timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return double(time.tv_sec) * 1e3 + double(time.tv_nsec) / 1e6;
+  };
+  double most = 0;
+  for (int i = 0; i < 5; ++i) {
+    Loop loop(100, 2);
+    loop.run(pool.get());
+    EXPECT_TRUE(loop.isRight());
+    double before = now();
+    usleep(50000);
+    most = std::max(most, now() - before);
+  }
+  return most;
+}
+
+TEST(PoolTest, SpinsForTheGivenTime) {
+  EXPECT_LT(cpuTimeAfterLoop(-1), 5);
+  EXPECT_GT(cpuTimeAfterLoop(1000000), 10);
 }
 
 // A process without address space for stacks cannot start threads.
