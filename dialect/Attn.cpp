@@ -122,6 +122,11 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << attribute.getValue();
     return success();
   }
+  if (name == kOneQueryAttr) {
+    if (!isa<UnitAttr>(attribute.getValue()) || !isa<AttentionOp>(op))
+      return op->emitError() << "expected '" << name << "' without a value, on an attn.attention";
+    return success();
+  }
   if (name == kBlockAttr) {
     if (!isa<BlockAttr>(attribute.getValue()))
       return op->emitError() << "expected '" << name << "' to be an #attn.block, got "

@@ -88,7 +88,8 @@ bool attn::isFused(DictionaryAttr attention) {
 static void printPlan(llvm::raw_ostream &out, DictionaryAttr fields) {
   if (StringRef schedule = getText(fields, "schedule"); !schedule.empty())
     out << ", schedule " << schedule << ", tiles of " << getNumber(fields, "query_tile")
-        << " queries and " << getNumber(fields, "key_tile") << " keys";
+        << (getNumber(fields, "query_tile") == 1 ? " query and " : " queries and ")
+        << getNumber(fields, "key_tile") << " keys";
   if (int64_t stages = getNumber(fields, "stages"))
     out << ", " << stages << " stages";
   if (int64_t part = getNumber(fields, "part"))

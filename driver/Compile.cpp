@@ -281,6 +281,39 @@ static std::string originOf(Value value) {
   return isWeight ? "a weight" : "an input";
 }
 
+/// If calls with one query compute `op` instead of another attention, returns this other attention. attn-one-query has
+/// created both in the branches of an scf.if.
+static AttentionOp findGeneral(AttentionOp op) {
+  auto choice = dyn_cast<scf::IfOp>(op->getParentOp());
+  if (!op->hasAttr(AttnDialect::kOneQueryAttr) || !choice || !choice.elseBlock())
+    return nullptr;
+  auto others = choice.elseBlock()->getOps<AttentionOp>();
+  return others.empty() ? AttentionOp() : *others.begin();
+}
+
+/// The attention that calls with one query compute instead of `op`, or null.
+static AttentionOp findForOneQuery(AttentionOp op) {
+  if (auto choice = dyn_cast<scf::IfOp>(op->getParentOp()))
+    for (auto other : choice.thenBlock()->getOps<AttentionOp>())
+      if (findGeneral(other) == op)
+        return other;
+  return nullptr;
+}
+
+/// Adds the plan of `op` to the fields of its entry.
+static void addPlan(AttentionOp op, NamedAttrList &fields) {
+  Builder builder(op.getContext());
+  PlanAttr plan = *op.getPlan();
+  fields.set("schedule", builder.getStringAttr(stringifySchedule(plan.getSchedule())));
+  fields.set("query_tile", builder.getI64IntegerAttr(plan.getQ()));
+  fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
+  if (plan.getStages())
+    fields.set("stages", builder.getI64IntegerAttr(plan.getStages()));
+  if (plan.getPart())
+    fields.set("part", builder.getI64IntegerAttr(plan.getPart()));
+  fields.set("predictions", predictionsOf(op));
+}
+
 DictionaryAttr Compilation::describe(AttentionOp op) {
   Builder builder(&context);
   PlanAttr plan = *op.getPlan();
@@ -288,15 +321,14 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   auto setText = [&](StringRef name, const Twine &text) {
     fields.set(name, builder.getStringAttr(text));
   };
+  addPlan(op, fields);
+  if (AttentionOp one = findForOneQuery(op)) {
+    NamedAttrList ofOne;
+    addPlan(one, ofOne);
+    fields.set("one_query", ofOne.getDictionary(&context));
+  }
   setText("source", getSource(op.getLoc()));
   fields.set("fused", builder.getBoolAttr(plan.getSchedule() != Schedule::Unfused));
-  setText("schedule", stringifySchedule(plan.getSchedule()));
-  fields.set("query_tile", builder.getI64IntegerAttr(plan.getQ()));
-  fields.set("key_tile", builder.getI64IntegerAttr(plan.getK()));
-  if (plan.getStages())
-    fields.set("stages", builder.getI64IntegerAttr(plan.getStages()));
-  if (plan.getPart())
-    fields.set("part", builder.getI64IntegerAttr(plan.getPart()));
   if (MaskInterface mask = op.getMaskAttr()) {
     SkippedShare share = getSkippedShare(op);
     fields.set("mask", mask);
@@ -321,20 +353,7 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   fields.set("captures", builder.getI64IntegerAttr(op.getCaptures().size()));
   fields.set("sink", builder.getBoolAttr(!!op.getSink()));
   fields.set("returns_probabilities", builder.getBoolAttr(op.returnsProbabilities()));
-  fields.set("predictions", predictionsOf(op));
   return fields.getDictionary(&context);
-}
-
-/// Returns the entry `attention` of the report, with the plan of the entry `withOneQuery`, if there is one, as a field.
-static DictionaryAttr addOneQuery(DictionaryAttr attention, DictionaryAttr withOneQuery) {
-  if (!withOneQuery)
-    return attention;
-  NamedAttrList plan, fields(attention);
-  for (StringRef name : {"schedule", "query_tile", "key_tile", "part", "predictions"})
-    if (Attribute field = withOneQuery.get(name))
-      plan.set(name, field);
-  fields.set("one_query", plan.getDictionary(attention.getContext()));
-  return fields.getDictionary(attention.getContext());
 }
 
 /// Returns the entry of the report for the product `op`: its shapes, and when an operand is packed.
@@ -389,7 +408,6 @@ void Compilation::notePlans() {
   for (ModuleOp level : model.module->getOps<ModuleOp>())
     for (func::FuncOp function : level.getOps<func::FuncOp>()) {
       SmallVector<Attribute> attentions, products;
-      DictionaryAttr withOneQuery; // of the attention that comes next
       SmallVector<StringRef> schedules;
       llvm::MapVector<int64_t, SmallVector<linalg::LinalgOp>> groups;
       function.walk([&](Operation *op) {
@@ -397,12 +415,9 @@ void Compilation::notePlans() {
         if (auto member = dyn_cast<linalg::LinalgOp>(op); member && task && task.getGroup())
           groups[*task.getGroup()].push_back(member);
         if (auto attention = dyn_cast<AttentionOp>(op)) {
-          DictionaryAttr fields = describe(attention);
-          if (attention->hasAttr(AttnDialect::kOneQueryAttr)) {
-            withOneQuery = fields;
-            return;
-          }
-          attentions.push_back(addOneQuery(fields, std::exchange(withOneQuery, nullptr)));
+          if (findGeneral(attention))
+            return; // its plan is in the entry of the other attention
+          attentions.push_back(describe(attention));
           schedules.push_back(stringifySchedule(attention.getPlan()->getSchedule()));
         } else if (auto product = dyn_cast<linalg::LinalgOp>(op);
                    product && linalg::isaContractionOpInterface(product)) {

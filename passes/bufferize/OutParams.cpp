@@ -62,19 +62,18 @@ static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
   return empty;
 }
 
-/// The tensor.empty that `value` fills step by step, or null.
-static tensor::EmptyOp rootOf(Value value) {
+/// The tensor.empty, or the slice of one, that `value` fills step by step, or null. Both branches of a choice must fill
+/// the same one.
+static Operation *rootOf(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Operation *op = result.getOwner();
-    if (auto empty = dyn_cast<tensor::EmptyOp>(op))
-      return empty;
-    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
-        slice && slice.getSource().getDefiningOp<tensor::EmptyOp>())
-      return separate(slice);
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+    if (isa<tensor::EmptyOp>(op) || (slice && slice.getSource().getDefiningOp<tensor::EmptyOp>()))
+      return op;
     if (auto choice = dyn_cast<scf::IfOp>(op)) {
       unsigned number = result.getResultNumber();
-      tensor::EmptyOp root = rootOf(choice.thenYield().getOperand(number));
-      return root && root == rootOf(choice.elseYield().getOperand(number)) ? root : nullptr;
+      Operation *root = rootOf(choice.thenYield().getOperand(number));
+      return root == rootOf(choice.elseYield().getOperand(number)) ? root : nullptr;
     }
     OpOperand *init = initOf(result);
     if (!init)
@@ -85,11 +84,11 @@ static tensor::EmptyOp rootOf(Value value) {
 }
 
 /// True if the buffer of `value` can be chosen freely, because the op that defines `value` writes it, or because both
-/// branches of a choice fill the same empty tensor.
+/// branches of a choice do.
 static bool isComputedHere(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_present<scf::IfOp>(op))
-    return rootOf(value) != nullptr;
+    return rootOf(value);
   return op &&
          isa<DestinationStyleOpInterface, scf::ForallOp, scf::ForOp, tensor::InsertSliceOp>(op);
 }
@@ -197,15 +196,18 @@ struct OutParams : attn::impl::OutParamsBase<OutParams> {
     }
     if (!isComputedHere(computed) || !stored.insert(computed).second)
       computed = copyOf(builder, loc, computed);
-    if (tensor::EmptyOp root = rootOf(computed); root && root.getType() == computed.getType()) {
+    Operation *root = rootOf(computed);
+    if (auto slice = dyn_cast_if_present<tensor::ExtractSliceOp>(root))
+      root = separate(slice);
+    if (root && root->getResult(0).getType() == computed.getType()) {
       // Insert before the root and not at `entry`: in a function that only returns, `entry` points behind the copy, and
       // the root may be the empty tensor of the copy.
       entry.setInsertionPoint(root);
-      auto tensor = bufferization::ToTensorOp::create(entry, loc, root.getType(), destination,
+      auto tensor = bufferization::ToTensorOp::create(entry, loc, computed.getType(), destination,
                                                       /*restrict=*/true,
                                                       /*writable=*/true);
-      root.replaceAllUsesWith(tensor.getResult());
-      root.erase();
+      root->replaceAllUsesWith(tensor);
+      root->erase();
     }
     materialize(builder, loc, computed, destination);
   }

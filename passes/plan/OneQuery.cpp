@@ -19,9 +19,13 @@
 //
 // A language model calls the same attention with many queries for a prompt and with one query for each further token.
 // A plan for many queries computes a tile of queries at a time, most of whose rows are empty if there is one query. The
-// new attention gets a plan of its own, because it has one query in its types. An attention stays unchanged if it has
-// as many keys as queries (the symbols of their sizes tell), if its function also computes products (their tasks would
-// not include it), or if the planner makes no use of the second plan.
+// new attention gets a plan of its own, because it has one query in its types.
+//
+// An attention stays unchanged if
+// * no call can have one query, or one query would have one key (the symbols of the sizes tell),
+// * its function also computes products, because the tasks of a product and of an attention are fused only in one block,
+// * it has a plan or an origin, which are for its present queries, or a state, which only the schedule decode computes,
+// * its target does not ask for the second plan.
 // Test: test/passes/plan/one-query.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -47,15 +51,19 @@ static std::optional<unsigned> axisOf(AffineMap map, unsigned loop) {
   return map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
 }
 
-/// Whether the number of queries of `op` is known only at the call, and may differ from the number of keys.
+/// Whether some calls can have one query and others several, and the number of keys is not the number of queries.
 static bool mayHaveOneQuery(AttentionOp op) {
-  std::optional<unsigned> query = axisOf(op.getQueryMap(), op.getQDim()),
-                          key = axisOf(op.getKeyMap(), op.getKDim());
-  if (!query || !key || !ShapedType::isDynamic(op.getStaticSize(op.getQDim())))
+  if (!ShapedType::isDynamic(op.getStaticSize(op.getQDim())))
     return false;
   auto function = op->getParentOfType<func::FuncOp>();
-  StringAttr queries = symbolOf(function, op.getQuery(), *query);
-  return !queries || queries != symbolOf(function, op.getKey(), *key);
+  StringAttr queries = symbolOf(function, op.getQuery(), *axisOf(op.getQueryMap(), op.getQDim())),
+             keys = symbolOf(function, op.getKey(), *axisOf(op.getKeyMap(), op.getKDim()));
+  if (!queries)
+    return true;
+  auto symbols = function->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr);
+  return queries != keys && llvm::none_of(symbols.getAsRange<SymbolAttr>(), [&](SymbolAttr symbol) {
+           return symbol.getName() == queries && (symbol.getMin() > 1 || symbol.getMax() < 2);
+         });
 }
 
 /// `type` with size 1 along `axis`.
@@ -65,33 +73,37 @@ static RankedTensorType withOne(RankedTensorType type, unsigned axis) {
   return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
 }
 
-/// Creates the attention for one query, and returns its results as parts of the results of `op`.
+/// Creates the attention for one query, and returns tensors like the results of `op` that contain its results.
 static SmallVector<Value> createForOne(OpBuilder &builder, AttentionOp op) {
   Location loc = op.getLoc();
-  auto one = cast<AttentionOp>(builder.clone(*op));
-  one->setAttr(AttnDialect::kOneQueryAttr, builder.getUnitAttr());
-  SmallVector<Value> results;
-  builder.setInsertionPoint(one);
-  for (unsigned i = 0; i < op.getNumInputs(); ++i)
-    if (std::optional<unsigned> axis = axisOf(op.getMap(i), op.getQDim())) {
-      OpOperand &operand = one->getOpOperand(i);
-      auto type = cast<RankedTensorType>(operand.get().getType());
-      operand.set(tensor::CastOp::create(builder, loc, withOne(type, *axis), operand.get()));
-    }
+  unsigned q = op.getQDim();
+  SmallVector<Value> inputs(op->getOperands().take_front(op.getNumInputs()));
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (std::optional<unsigned> axis = axisOf(op.getMap(i), q))
+      input = tensor::CastOp::create(
+          builder, loc, withOne(cast<RankedTensorType>(input.getType()), *axis), input);
+  SmallVector<tensor::ExtractSliceOp> slices;
   for (auto [i, init] : llvm::enumerate(op.getOuts())) {
-    unsigned axis = *axisOf(op.getOutMap(i), op.getQDim());
-    auto type = withOne(cast<RankedTensorType>(init.getType()), axis);
+    unsigned axis = *axisOf(op.getOutMap(i), q);
     SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, init),
                               zeros(sizes.size(), builder.getIndexAttr(0)),
                               ones(sizes.size(), builder.getIndexAttr(1));
     sizes[axis] = builder.getIndexAttr(1);
-    builder.setInsertionPoint(one);
-    one.getOutsMutable()[i].set(
-        tensor::ExtractSliceOp::create(builder, loc, type, init, zeros, sizes, ones));
-    one->getResult(i).setType(type);
-    builder.setInsertionPointAfter(one);
-    results.push_back(
-        tensor::InsertSliceOp::create(builder, loc, one->getResult(i), init, zeros, sizes, ones));
+    slices.push_back(tensor::ExtractSliceOp::create(
+        builder, loc, withOne(cast<RankedTensorType>(init.getType()), axis), init, zeros, sizes,
+        ones));
+  }
+  auto one = cast<AttentionOp>(builder.clone(*op));
+  one->setOperands(0, inputs.size(), inputs);
+  one->setAttr(AttnDialect::kOneQueryAttr, builder.getUnitAttr());
+  SmallVector<Value> results;
+  for (auto [init, slice, result] :
+       llvm::zip_equal(one.getOutsMutable(), slices, one->getResults())) {
+    init.set(slice);
+    result.setType(slice.getType());
+    results.push_back(tensor::InsertSliceOp::create(builder, loc, result, slice.getSource(),
+                                                    slice.getMixedOffsets(), slice.getMixedSizes(),
+                                                    slice.getMixedStrides()));
   }
   return results;
 }
@@ -122,6 +134,8 @@ struct OneQuery : attn::impl::OneQueryBase<OneQuery> {
     PlannerInterface planner = getPlanner(getOperation());
     if (!planner)
       return signalPassFailure();
+    if (!planner.separatesOneQuery())
+      return;
     SmallVector<AttentionOp> attentions;
     bool hasProducts = false;
     getOperation().walk([&](Operation *op) {
@@ -131,7 +145,7 @@ struct OneQuery : attn::impl::OneQueryBase<OneQuery> {
           attention.getOrigin().empty() && mayHaveOneQuery(attention))
         attentions.push_back(attention);
     });
-    if (hasProducts || !planner.separatesOneQuery())
+    if (hasProducts)
       return;
     for (AttentionOp op : attentions)
       split(op);

@@ -83,10 +83,13 @@ public:
     for (unsigned i = 0; i <= op.getKDim(); ++i)
       origin.push_back(op.getOrigin().empty() ? toValue(zero) : op.getOrigin()[i]);
     splitScale();
-    queries = domain[op.getQDim()].size;
-    if (canPadQueries())
-      queries = affine::makeComposedFoldedAffineApply(
-          rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(lanes()) * lanes(), {queries});
+    paddedQueries = numQueries();
+    TargetInterface target = getTarget(op);
+    auto planner = target ? dyn_cast<PlannerInterface>(target) : PlannerInterface();
+    int64_t lanes = planner ? planner.getLanes() : 1;
+    if (canPadQueries() && qTile() % lanes == 0)
+      paddedQueries = affine::makeComposedFoldedAffineApply(
+          rewriter, loc, rewriter.getAffineDimExpr(0).ceilDiv(lanes) * lanes, {paddedQueries});
   }
 
   void run();
@@ -103,17 +106,10 @@ private:
   int64_t group() { return op.getPlan()->getGroup(); }
   int64_t qTile() { return op.getPlan()->getQ(); }
   int64_t kTile() { return op.getPlan()->getK(); }
-  /// The number of queries in a vector.
-  int64_t lanes() {
-    TargetInterface target = getTarget(op);
-    auto planner = target ? dyn_cast<PlannerInterface>(target) : PlannerInterface();
-    return planner ? planner.getLanes() : 1;
-  }
   /// Whether the last vector of a tile may contain queries that do not exist. Their elements are zeros, and no operand
   /// is read at such a query.
   bool canPadQueries();
-  /// The number of queries of a tile, with those that do not exist.
-  OpFoldResult numQueries() { return queries; }
+  OpFoldResult numQueries() { return domain[op.getQDim()].size; }
   OpFoldResult numKeys() { return domain[op.getKDim()].size; }
   OpFoldResult valueSize() { return domain[op.getEDim()].size; }
 
@@ -220,7 +216,8 @@ private:
   AttentionOp op;
   Location loc;
   SmallVector<Range> domain;
-  OpFoldResult zero, one, queries;
+  OpFoldResult zero, one;
+  OpFoldResult paddedQueries; // the number of queries that temporaries have, numQueries() or more
   SmallVector<Value> origin;
   MaskParts parts;                  // of the mask
   bool isFilling = false; // whether steps compute all pairs, and give hidden ones the fill
@@ -323,7 +320,7 @@ Value KeyLoops::rowsOfKeys(Value operand, AffineMap map, unsigned dim, OpFoldRes
 
 Value KeyLoops::temporaryOfQueries(int64_t other, OpFoldResult otherSize) {
   SmallVector<int64_t> full = {other, qTile()};
-  SmallVector<OpFoldResult> sizes = {otherSize, numQueries()};
+  SmallVector<OpFoldResult> sizes = {otherSize, paddedQueries};
   if (rows()) {
     std::swap(full[0], full[1]);
     std::swap(sizes[0], sizes[1]);
@@ -361,17 +358,16 @@ bool KeyLoops::canPadQueries() {
   for (unsigned i = 0; i < op.getCaptures().size(); ++i)
     if (reads(op.getCaptureMap(i)))
       return false;
-  return !rows() && qTile() % lanes() == 0 && !(op.getSink() && reads(op.getSinkMap())) &&
-         !op.getFill() && !op.returnsProbabilities();
+  return !rows() && !op.getState() && !(op.getSink() && reads(op.getSinkMap())) && !op.getFill() &&
+         !op.returnsProbabilities();
 }
 
 Value KeyLoops::withoutPadding(Value tile) {
-  OpFoldResult size = domain[op.getQDim()].size;
-  if (isEqualConstantIntOrValue(size, queries))
+  if (isEqualConstantIntOrValue(numQueries(), paddedQueries))
     return tile;
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, tile),
                             offsets(sizes.size(), zero), strides(sizes.size(), one);
-  sizes.back() = size;
+  sizes.back() = numQueries();
   return tensor::ExtractSliceOp::create(rewriter, loc, tile, offsets, sizes, strides);
 }
 
@@ -386,7 +382,7 @@ Value KeyLoops::packQueries(int64_t group) {
   View queries = view(op.getQuery(), op.getQueryMap(), zero, zero);
   bool fromRows = queries.dims.front() == op.getDDim();
   Value source = queries.slice;
-  SmallVector<OpFoldResult> sizes = {domain[op.getDDim()].size, numQueries()};
+  SmallVector<OpFoldResult> sizes = {domain[op.getDDim()].size, paddedQueries};
   if (group > 1) {
     sizes[0] = inGroups(sizes[0]);
     sizes.push_back(rewriter.getIndexAttr(group));
@@ -451,7 +447,7 @@ KeyLoops::Capture KeyLoops::captureTile(unsigned i, OpFoldResult k0, OpFoldResul
     Value packed = PackOp::create(rewriter, loc, TypeRange{full.getType()}, value, ValueRange{full},
                                   /*from_rows=*/false, /*group=*/1, /*scale=*/FloatAttr())
                        .getResult(0);
-    value = sliceOfPanel(packed, {ks, numQueries()});
+    value = sliceOfPanel(packed, {ks, paddedQueries});
     tile.dims = {k, q};
   }
   SmallVector<AffineExpr> read = llvm::map_to_vector(
@@ -520,8 +516,8 @@ KeyLoops::KeyRange KeyLoops::keyRange() {
   OpFoldResult end =
       affine::makeComposedFoldedAffineApply(rewriter, loc, d0 + d1, {first, numKeys()});
   auto range = KeyRangeOp::create(rewriter, loc, ArrayRef(origin).take_front(op.getNumBatch()),
-                                  origin[op.getQDim()], toValue(domain[op.getQDim()].size),
-                                  toValue(end), symbols, kTile(), mask);
+                                  origin[op.getQDim()], toValue(numQueries()), toValue(end),
+                                  symbols, kTile(), mask);
   std::array<OpFoldResult, 4> bounds;
   llvm::copy(range.getResults(), bounds.begin());
   if (!isZeroInteger(first))
@@ -633,12 +629,12 @@ KeyLoops::State KeyLoops::step(const State &before, Value query, OpFoldResult k0
     value = packValues(value, ks);
     int64_t groups = llvm::divideCeilSigned(kTile(), group());
     probabilities = temporary({groups, qTile(), group()},
-                              {inGroups(ks), numQueries(), rewriter.getIndexAttr(group())},
+                              {inGroups(ks), paddedQueries, rewriter.getIndexAttr(group())},
                               getElementTypeOrSelf(value.getType()));
   } else if (inPlace()) {
     // Without this operand, probabilities have the type of the scores.
     if (Type type = getElementTypeOrSelf(value.getType()); type != scoreType())
-      probabilities = temporary({qTile(), kTile()}, {numQueries(), ks}, type);
+      probabilities = temporary({qTile(), kTile()}, {paddedQueries, ks}, type);
   } else if (!rows()) {
     key = convert(key, {kTile(), op.getStaticSize(d)}, scoreType());
     value = convert(value, {kTile(), op.getStaticSize(e)}, scoreType());
@@ -834,7 +830,7 @@ void KeyLoops::run() {
   View out = view(op.getOuts()[0], op.getOutMap(), zero, zero);
   View outMax, outSum; // of a state
   Value query = packQueries(group());
-  OpFoldResult tq = numQueries();
+  OpFoldResult tq = paddedQueries;
   auto emptyState = [&]() -> SmallVector<Value> {
     return {temporary({qTile()}, {tq}, scoreType()), temporary({qTile()}, {tq}, scoreType()),
             temporaryOfQueries(ShapedType::kDynamic, valueSize())};
@@ -899,7 +895,7 @@ void KeyLoops::run() {
   bool isTransposed = out.dims.front() != op.getQDim();
   Value rows = out.slice;
   if (isTransposed)
-    rows = temporary({qTile(), ShapedType::kDynamic}, {domain[op.getQDim()].size, valueSize()},
+    rows = temporary({qTile(), ShapedType::kDynamic}, {numQueries(), valueSize()},
                      out.slice.getType().getElementType());
   Value sum = withoutPadding(state.sum), acc = withoutPadding(state.acc);
   Value tile = OnlineFinishOp::create(rewriter, loc, TypeRange{rows.getType()}, sum, acc, rows,

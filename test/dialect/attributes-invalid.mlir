@@ -194,6 +194,11 @@ module attributes {attn.task = 8} {}
 
 // -----
 
+// expected-error @+1 {{expected 'attn.one_query' without a value, on an attn.attention}}
+module attributes {attn.one_query} {}
+
+// -----
+
 // expected-error @+1 {{expected parts with the schedule decode only, got part = 64 with per-head}}
 #p = #attn.plan<"per-head", q = 8, k = 16, part = 64>
 

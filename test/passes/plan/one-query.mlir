@@ -34,6 +34,42 @@ func.func @attention(%q: tensor<8x?x64xf32> {attn.dims = ["", "n", ""]}, %k: ten
   return %o : tensor<8x?x32xf32>
 }
 
+// Both outputs are slices of their inits. The queries are also the keys.
+// CHECK-LABEL: @two_outputs(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<?x64xf32>, %[[E:[^:]*]]: tensor<?x64xf32>, %[[P:[^:]*]]: tensor<?x?xf32>)
+// CHECK: scf.if
+// CHECK: %[[X1:.*]] = tensor.cast %[[X]] : tensor<?x64xf32> to tensor<1x64xf32>
+// CHECK: %[[E1:.*]] = tensor.extract_slice %[[E]][0, 0] [1, 64] [1, 1]
+// CHECK: %[[N:.*]] = tensor.dim %[[P]], %c1
+// CHECK: %[[P1:.*]] = tensor.extract_slice %[[P]][0, 0] [1, %[[N]]] [1, 1]
+// CHECK: attn.attention ins(%[[X1]], %[[X]], %[[X]] : {{.*}} outs(%[[E1]], %[[P1]] :
+// CHECK: scf.yield
+// CHECK: } else {
+// CHECK: return
+func.func @two_outputs(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>, %p: tensor<?x?xf32>) -> (tensor<?x64xf32>, tensor<?x?xf32>) {
+  %o:2 = attn.attention ins(%x, %x, %x : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>)
+      outs(%e, %p : tensor<?x64xf32>, tensor<?x?xf32>) {indexing_maps = [affine_map<(q, k, d, e) -> (q, d)>, affine_map<(q, k, d, e) -> (k, d)>, affine_map<(q, k, d, e) -> (k, e)>, affine_map<(q, k, d, e) -> (q, e)>, affine_map<(q, k, d, e) -> (q, k)>], scale = 1.0 : f32} -> tensor<?x64xf32>, tensor<?x?xf32>
+  return %o#0, %o#1 : tensor<?x64xf32>, tensor<?x?xf32>
+}
+
+// No call has one query.
+// CHECK-LABEL: @many(
+// CHECK-NOT: scf.if
+func.func @many(%q: tensor<8x?x64xf32> {attn.dims = ["", "n", ""]}, %k: tensor<8x?x64xf32>, %v: tensor<8x?x32xf32>, %e: tensor<8x?x32xf32>) -> tensor<8x?x32xf32>
+    attributes {attn.symbols = [#attn.symbol<"n", 2 to 64>]} {
+  %o = attn.attention ins(%q, %k, %v : tensor<8x?x64xf32>, tensor<8x?x64xf32>, tensor<8x?x32xf32>)
+      outs(%e : tensor<8x?x32xf32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<8x?x32xf32>
+  return %o : tensor<8x?x32xf32>
+}
+
+// CHECK-LABEL: @planned(
+// CHECK-NOT: scf.if
+func.func @planned(%q: tensor<8x?x64xf32>, %k: tensor<8x?x64xf32>, %v: tensor<8x?x32xf32>, %e: tensor<8x?x32xf32>) -> tensor<8x?x32xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<8x?x64xf32>, tensor<8x?x64xf32>, tensor<8x?x32xf32>)
+      outs(%e : tensor<8x?x32xf32>) plan(<"per-head", q = 8, k = 32>) {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<8x?x32xf32>
+  return %o : tensor<8x?x32xf32>
+}
+
 // One query would have one key.
 // CHECK-LABEL: @as_many_keys(
 // CHECK-NOT: scf.if
