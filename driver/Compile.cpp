@@ -285,7 +285,8 @@ static std::string originOf(Value value) {
 /// created both in the branches of an scf.if.
 static AttentionOp findGeneral(AttentionOp op) {
   auto choice = dyn_cast<scf::IfOp>(op->getParentOp());
-  if (!op->hasAttr(AttnDialect::kOneQueryAttr) || !choice || !choice.elseBlock())
+  if (!op->hasAttr(AttnDialect::kOneQueryAttr) || !choice || op->getBlock() != choice.thenBlock() ||
+      !choice.elseBlock())
     return nullptr;
   auto others = choice.elseBlock()->getOps<AttentionOp>();
   return others.empty() ? AttentionOp() : *others.begin();
