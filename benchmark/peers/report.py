@@ -3,7 +3,7 @@
     report.py results.json [--table FILE.md] [--plot FILE.svg] [--readme README.md]
 
 writes the files that the options name: the table, the plot, and the part of README.md between the two comments in
-MARKERS. Without options it writes table.md and speed.svg beside results.json. Needs no package.
+MARKERS, which has the times only. Without options it writes table.md and speed.svg beside results.json. Needs no package.
 """
 
 import argparse
@@ -42,7 +42,8 @@ def name_threads(threads):
     return "1 thread" if threads == 1 else f"{threads} threads"
 
 
-def make_table(results):
+def make_speed_tables(results):
+    """The lines of the tables of times, one for each number of threads, and a line for each failure."""
     peers = find_peers(results)
     lines = ["The column attn has milliseconds. The other columns have the time relative to attn's: "
              f"above 1, attn is faster. {describe(results)}."]
@@ -62,7 +63,12 @@ def make_table(results):
                 cells.append("" if not result else "failed" if "failed" in result
                              else format_number(result["ms" if name == "attn" else "ratio"]))
             lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
-    lines += make_start_table(results, peers)
+    return lines, failures
+
+
+def make_table(results):
+    lines, failures = make_speed_tables(results)
+    lines += make_start_table(results, find_peers(results))
     if failures:
         lines += ["", "Failed:", "", *failures]
     return "\n".join(lines) + "\n"
@@ -145,7 +151,8 @@ def write_readme(results, readme):
     _, end, after = rest.partition(MARKERS[1])
     if not begin or not end:
         raise SystemExit(f"report.py: expected the comments '{MARKERS[0]}' and '{MARKERS[1]}' in {readme}")
-    readme.write_text(f"{before}{begin}\n\n{make_table(results)}\n{end}{after}")
+    tables = "\n".join(make_speed_tables(results)[0])
+    readme.write_text(f"{before}{begin}\n\n{tables}\n\n{end}{after}")
 
 
 def main():
