@@ -14,6 +14,7 @@
 #include "dialect/Report.h"
 #include "driver/MaskTiles.h"
 #include "frontend/Frontend.h"
+#include "passes/plan/OneQuery.h"
 #include "passes/plan/Planner.h"
 #include "support/RunPasses.h"
 
@@ -279,26 +280,6 @@ static std::string originOf(Value value) {
       function && (function.getArgAttr(argument.getArgNumber(), AttnDialect::kPackedAttr) ||
                    function.getArgAttr(argument.getArgNumber(), AttnDialect::kWeightAttr));
   return isWeight ? "a weight" : "an input";
-}
-
-/// If calls with one query compute `op` instead of another attention, returns this other attention. attn-one-query has
-/// created both in the branches of an scf.if.
-static AttentionOp findGeneral(AttentionOp op) {
-  auto choice = dyn_cast<scf::IfOp>(op->getParentOp());
-  if (!op->hasAttr(AttnDialect::kOneQueryAttr) || !choice || op->getBlock() != choice.thenBlock() ||
-      !choice.elseBlock())
-    return nullptr;
-  auto others = choice.elseBlock()->getOps<AttentionOp>();
-  return others.empty() ? AttentionOp() : *others.begin();
-}
-
-/// The attention that calls with one query compute instead of `op`, or null.
-static AttentionOp findForOneQuery(AttentionOp op) {
-  if (auto choice = dyn_cast<scf::IfOp>(op->getParentOp()))
-    for (auto other : choice.thenBlock()->getOps<AttentionOp>())
-      if (findGeneral(other) == op)
-        return other;
-  return nullptr;
 }
 
 /// Adds the plan of `op` to the fields of its entry.

@@ -13,6 +13,7 @@
 #include "driver/Interpreter.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
+#include "passes/plan/OneQuery.h"
 #include "support/RunPasses.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -232,7 +233,10 @@ static llvm::Expected<std::vector<Attention>> evaluateMasks(Planned &planned, fu
   Operation *terminator = function.getBody().front().getTerminator();
   SmallVector<Value> results;
   for (AttentionOp op : ops) {
-    if (op->getParentOp() != function)
+    if (findGeneral(op))
+      continue; // the picture shows the other plan
+    Operation *parent = findForOneQuery(op) ? op->getParentOp()->getParentOp() : op->getParentOp();
+    if (parent != function)
       return planned.fail("expected attentions outside loops, got one inside");
     Attention next{
         op.getLoc(), op.getMaskAttr(), *op.getPlan(), {}, op.getNumBatch(), capturesOf(op), {}, {}};

@@ -30,6 +30,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/plan/OneQuery.h"
 #include "dialect/Symbols.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
@@ -45,6 +46,23 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
+
+AttentionOp attn::findGeneral(AttentionOp op) {
+  auto choice = dyn_cast<scf::IfOp>(op->getParentOp());
+  if (!op->hasAttr(AttnDialect::kOneQueryAttr) || !choice || op->getBlock() != choice.thenBlock() ||
+      !choice.elseBlock())
+    return nullptr;
+  auto others = choice.elseBlock()->getOps<AttentionOp>();
+  return others.empty() ? AttentionOp() : *others.begin();
+}
+
+AttentionOp attn::findForOneQuery(AttentionOp op) {
+  if (auto choice = dyn_cast<scf::IfOp>(op->getParentOp()))
+    for (auto other : choice.thenBlock()->getOps<AttentionOp>())
+      if (findGeneral(other) == op)
+        return other;
+  return nullptr;
+}
 
 /// The dimension of a tensor with `map` that loop `loop` indexes.
 static std::optional<unsigned> axisOf(AffineMap map, unsigned loop) {
