@@ -12,9 +12,10 @@
 // that no op computes for this insertion alone: an argument, a view, a value with other uses, the result of another
 // insertion, or a value that is computed before the destination of the insertion exists. The copy is then the op that
 // computes the value. Insertions move up, right after their operands, so that the destination of the next insertion
-// exists before its source is computed. The other branch of an scf.if may use the same destination. If a loop or a task has filled a part of a tensor, and an insertion puts this
-// part back, the insertion stays unchanged, because loops and tasks compute in place. Insertions into a tensor that
-// other ops read, such as an in-out argument, do not move, and their source is copied.
+// exists before its source is computed. The other branch of an scf.if may use the same destination. If a loop or a task
+// has filled a part of a tensor, and an insertion puts this part back, the insertion stays unchanged, because loops and
+// tasks compute in place. Insertions into a tensor that other ops read, such as an in-out argument, do not move, and
+// their source is copied.
 //
 // A slice whose dimensions are collapsed is copied too, unless these dimensions are contiguous in memory.
 //
@@ -53,7 +54,8 @@ static bool isComputedFor(Value value, Value place, DominanceInfo &dominance) {
 }
 
 /// Whether ops other than `insert` may use its destination, except in the other branch of an scf.if. If they do, the
-/// inserted value must not be written before the insertion. In a loop, different iterations may take both branches.
+/// inserted value must not be written before the insertion. In a loop, one iteration may take one branch and the next
+/// iteration the other.
 static bool isShared(tensor::InsertSliceOp insert) {
   Value place = insert.getDest();
   Operation *user = insert;

@@ -62,8 +62,8 @@ static tensor::EmptyOp separate(tensor::ExtractSliceOp slice) {
   return empty;
 }
 
-/// The tensor.empty, or the slice of one, that `value` fills step by step, or null. Both branches of a choice must fill
-/// the same one.
+/// Returns the tensor.empty, or the slice of a tensor.empty, in whose memory `value` is computed, or null. If an scf.if
+/// computes `value`, both of its branches must compute it in the same tensor.
 static Operation *rootOf(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Operation *op = result.getOwner();
@@ -83,8 +83,8 @@ static Operation *rootOf(Value value) {
   return nullptr;
 }
 
-/// True if the buffer of `value` can be chosen freely, because the op that defines `value` writes it, or because both
-/// branches of a choice do.
+/// True if the buffer of `value` can be chosen freely, because the op that defines `value` writes it. An scf.if
+/// writes it if both branches compute it in the same empty tensor.
 static bool isComputedHere(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_present<scf::IfOp>(op))

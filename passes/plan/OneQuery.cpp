@@ -19,13 +19,13 @@
 //
 // A language model calls the same attention with many queries for a prompt and with one query for each further token.
 // A plan for many queries computes a tile of queries at a time, most of whose rows are empty if there is one query. The
-// new attention gets a plan of its own, because it has one query in its types.
+// types of the new attention have one query, so attn-plan gives it a plan of its own.
 //
 // An attention stays unchanged if
-// * no call can have one query, or one query would have one key (the symbols of the sizes tell),
-// * its function also computes products, because the tasks of a product and of an attention are fused only in one block,
-// * it has a plan or an origin, which are for its present queries, or a state, which only the schedule decode computes,
-// * its target does not ask for the second plan.
+// * the symbols of its sizes say that no call has one query, or that one query has one key,
+// * its function also computes products: a product and an attention can share tasks only if they are in one block,
+// * it has a plan or an origin, which refer to all of its queries, or a state, which only the schedule decode computes,
+// * the planner of the target does not separate calls with one query.
 // Test: test/passes/plan/one-query.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -69,7 +69,7 @@ static std::optional<unsigned> axisOf(AffineMap map, unsigned loop) {
   return map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
 }
 
-/// Whether some calls can have one query and others several, and the number of keys is not the number of queries.
+/// Whether some calls can have one query and others several, and the numbers of queries and keys may differ.
 static bool mayHaveOneQuery(AttentionOp op) {
   if (!ShapedType::isDynamic(op.getStaticSize(op.getQDim())))
     return false;
@@ -91,7 +91,8 @@ static RankedTensorType withOne(RankedTensorType type, unsigned axis) {
   return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
 }
 
-/// Creates the attention for one query, and returns tensors like the results of `op` that contain its results.
+/// Creates the attention for one query. Returns a tensor for each result of `op`: its init, into which the result for
+/// one query is inserted.
 static SmallVector<Value> createForOne(OpBuilder &builder, AttentionOp op) {
   Location loc = op.getLoc();
   unsigned q = op.getQDim();
@@ -126,7 +127,7 @@ static SmallVector<Value> createForOne(OpBuilder &builder, AttentionOp op) {
   return results;
 }
 
-/// Replaces `op` with a choice between an attention for one query and `op`.
+/// Replaces `op` with an scf.if that computes the attention for one query or `op`.
 static void split(AttentionOp op) {
   OpBuilder builder(op);
   Location loc = op.getLoc();

@@ -139,8 +139,8 @@ std::optional<Gather> Gather::match(linalg::LinalgOp product, unsigned input) {
   return gather;
 }
 
-/// Whether gathering from the product with the table is faster than `product`, whose factor `gather` computes. The
-/// product with the table has `factor` times as many multiply-adds as `product`.
+/// Whether it is faster to multiply the whole table and to gather results than to compute `product`, which multiplies
+/// the elements that `gather` has read. The first has `factor` times as many multiply-adds as `product`.
 static bool isFaster(linalg::LinalgOp product, const Gather &gather, double factor) {
   SmallVector<int64_t> ranges = product.getStaticLoopRanges();
   double multiplyAdds = 1, results = 1, elements = 1, rowsOfOther = 1;

@@ -2,8 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// The time of each task on one thread bounds the speed of a call on any number of threads: no loop is faster than its
-// longest task, or than all of its tasks divided evenly among the threads.
+// The times of tasks on one thread give a lower bound for the time of a call on several threads: a loop takes at least
+// as long as its longest task, and at least the sum of the times of its tasks divided by the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,8 @@
 
 namespace attn {
 
-/// Runs the tasks of calls one after the other, and measures each of them. All calls must run the same loops.
+/// Runs the tasks of each call one after the other on the calling thread, and measures each task. All calls must have
+/// the same inputs, so that they run the same loops.
 class TaskTimes {
 public:
   /// Begins a call.
