@@ -172,11 +172,12 @@ double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan
   return row->predict(cpu, shape, plan);
 }
 
+/// Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns of
+/// a head stay in one panel.
+static constexpr int64_t kWidestSinglePanel = 256;
+
 /// Returns the number of columns in a panel of the packed operand.
 static int64_t choosePanelWidth(CpuAttr cpu, const MultiplyAdd &instruction, int64_t columns) {
-  // Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns
-  // of a head stay in one panel.
-  static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;
   // Otherwise a panel is as wide as the best register block for many columns, so that a block reads contiguous memory.
@@ -198,31 +199,44 @@ Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
   return {shape.columns, 1};
 }
 
+/// A task of a product or a convolution that computes a part of the columns has about as many products as one of 96
+/// rows, 64 columns and a depth of 768. The columns are a multiple of the widths of register blocks, which are two to
+/// four vectors of 4, 8 or 16 lanes.
+static TaskSize withColumns(int64_t rows, std::optional<int64_t> depth) {
+  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
+  int64_t products = rows * std::max<int64_t>(1, depth.value_or(kTypicalDepth));
+  return {rows,
+          int64_t(llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns))};
+}
+
 TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
-  if (!shape.kernel || shape.hasChannelsLast) {
-    int64_t rows = kRowsOfProduct, height = block ? block.getRows() : 1;
+  int64_t height = block ? block.getRows() : 1;
+  if (shape.kernel && !shape.hasChannelsLast) {
+    // The factors of one register block of output channels stay in L1 while the task computes its part of the image.
+    int64_t most = block ? height : kRowsOfProduct;
+    bool isKnown = !ShapedType::isDynamic(shape.rows);
+    return withColumns(isKnown ? std::clamp<int64_t>(shape.rows, 1, most) : most, shape.depth);
+  }
+  int64_t rows = kRowsOfProduct;
+  if (!shape.kernel && shape.depth.value_or(0) > 0) {
+    int64_t half = cpu.getL2() / 2 / getBytes(shape.types.a);
+    if (ShapedType::isDynamic(shape.columns) || shape.columns > kWidestSinglePanel) {
+      // The rows of the right operand are far apart, so its elements come from memory without prefetch, and each row is
+      // on another page. A task reads them once for all of its rows, and its left elements of one depth of the block
+      // take at most half of L2.
+      int64_t depth = block && block.getDepth() ? block.getDepth() : *shape.depth;
+      rows = std::max(height, half / depth / height * height);
+      return withColumns(divideRows(shape.rows, rows, height), shape.depth);
+    }
     // The tasks of all panels read the same rows one after the other, so the elements of these rows should take at most
     // half of L2. But each task also reads a panel from L3. For each step of the sum, it loads 4 * lanes bytes for each
     // vector of columns, and multiplies this vector once for each row. If a core multiplies two vectors in a cycle, and a
     // task has at least three rows for each lane, it reads at most 2.7 bytes of the panel in a cycle.
-    if (!shape.kernel && shape.depth.value_or(0) > 0) {
-      int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsOfProduct);
-      rows = std::clamp<int64_t>(cpu.getL2() / 2 / (*shape.depth * getBytes(shape.types.a)), least,
-                                 kRowsOfProduct);
-      rows = std::max(height, rows / height * height);
-    }
-    return {divideRows(shape.rows, rows, height), 0};
+    int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsOfProduct);
+    rows = std::clamp<int64_t>(half / *shape.depth, least, kRowsOfProduct);
+    rows = std::max(height, rows / height * height);
   }
-  // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
-  // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
-  // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
-  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
-  int64_t height = block ? block.getRows() : kRowsOfProduct;
-  int64_t rows =
-      ShapedType::isDynamic(shape.rows) ? height : std::clamp<int64_t>(shape.rows, 1, height);
-  int64_t products = rows * std::max<int64_t>(1, shape.depth.value_or(kTypicalDepth));
-  int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
-  return {rows, columns};
+  return {divideRows(shape.rows, rows, height), 0};
 }
 
 bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {

@@ -22,7 +22,7 @@
 //   %c3 = linalg.contract indexing_maps = [(s, p, j, k, l) -> (s, k, l), (s, p, j, k, l) -> (p, k, j, l), ... -> (s, p, j)]
 //
 // An operand that is not a weight stays unchanged if its rows are already contiguous along n. Such a weight stays
-// unchanged if it is a single panel without groups. Products whose body is not that of linalg.contract stay unchanged
+// unchanged if it is a single panel without groups. The operand that has n becomes the second one of the product. Products whose body is not that of linalg.contract stay unchanged
 // too.
 // Test: test/passes/plan/pack-operands.mlir
 //
@@ -172,7 +172,8 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
   bool needsPanels = !rowsAreRight || width != columns || group != 1;
   // If the rows of a batch item, such as those of one head in a weight (k, head, n), are not adjacent in memory, the
   // weight is transposed so that they are.
-  if (!needsPanels && (!isWeight || rhsLoops == rowLoops))
+  bool isInOrder = !isWeight || rhsLoops == rowLoops;
+  if (!needsPanels && isInOrder && lhs->getOperandNumber() == 0)
     return;
 
   rewriter.setInsertionPoint(op);
@@ -222,7 +223,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
     if (group > 1)
       packedLoops.push_back(numLoops++);
   } else {
-    packedLoops = rowLoops;
+    packedLoops = needsPanels || !isInOrder ? rowLoops : SmallVector<unsigned>(rhsLoops);
     packed = transposed(rewriter, loc, rhs->get(), rhsLoops, packedLoops);
   }
 

@@ -124,6 +124,15 @@ module attributes {attn.target = #target} {
     return %c : tensor<?x?xf32>
   }
 
+  // The operand that has the columns becomes the second one: the loops over tasks divide the rows of the first.
+  // CHECK-LABEL: @swapped(
+  // CHECK-SAME: %[[Y:.*]]: tensor<64x?xf32>, %[[X:.*]]: tensor<?x64xf32>
+  // CHECK: linalg.contract {{.*}} ins(%[[X]], %[[Y]] :
+  func.func @swapped(%y: tensor<64x?xf32>, %x: tensor<?x64xf32>, %i: tensor<?x?xf32>) -> tensor<?x?xf32> {
+    %c = linalg.contract indexing_maps = [affine_map<(s, n, k) -> (k, n)>, #x, #out] ins(%y, %x : tensor<64x?xf32>, tensor<?x64xf32>) outs(%i : tensor<?x?xf32>) -> tensor<?x?xf32>
+    return %c : tensor<?x?xf32>
+  }
+
   // The init and the epilogue of the product get the dimension of panels too.
   // CHECK-LABEL: @epilogue(
   // CHECK-SAME: %[[B:[^ ]*]]: tensor<512xf32> {attn.weight}, %[[R:[^ ]*]]: tensor<96x512xf32>)

@@ -39,6 +39,15 @@ func.func @dot(%x: tensor<64xf32>, %y: tensor<64xf32>, %i: tensor<f32>) -> tenso
       ins(%x, %y : tensor<64xf32>, tensor<64xf32>) outs(%i : tensor<f32>) -> tensor<f32>
   return %c : tensor<f32>
 }
+// The rows of the right operand are not in panels but far apart. A task reads their columns once for all 384 rows: half of
+// L2 holds 682 rows of 192 elements, the depth of the block.
+// CHECK-LABEL: @far_apart
+// CHECK: linalg.contract {{.*}}attn.block = #attn.block<rows = 6, vectors = 4, depth = 192>, attn.task = #attn.task<rows = 384, columns = 192>}
+func.func @far_apart(%x: tensor<384x1152xf32>, %w: tensor<1152x1500xf32>, %i: tensor<384x1500xf32>) -> tensor<384x1500xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %w : tensor<384x1152xf32>, tensor<1152x1500xf32>) outs(%i : tensor<384x1500xf32>) -> tensor<384x1500xf32>
+  return %c : tensor<384x1500xf32>
+}
 // The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two tasks of 96 rows and
 // one task of 5.
 // CHECK-LABEL: @rows
