@@ -86,6 +86,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   level.addPass(createCanonicalizerPass());
   level.addNestedPass<func::FuncOp>(createPlanProducts());
   level.addNestedPass<func::FuncOp>(createGroupRows());
+  level.addNestedPass<func::FuncOp>(createCopyRows()); // for products without a group
 }
 
 static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {

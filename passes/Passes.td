@@ -333,6 +333,14 @@ def GroupRows : Pass<"attn-group-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect"];
 }
 
+def CopyRows : Pass<"attn-copy-rows", "::mlir::func::FuncOp"> {
+  let summary = "let products read copies of arguments whose rows would share sets of the cache";
+  let description = [{
+    The copies are temporaries, whose rows can have another distance. IR before and after: passes/plan/CopyRows.cpp.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def FillInRegion : Pass<"attn-fill-in-region", "::mlir::func::FuncOp"> {
   let summary = "move the fill of an attention whose plan computes all pairs into the score region";
   let description = [{

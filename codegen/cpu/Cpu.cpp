@@ -133,6 +133,12 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   bool separatesOneQuery(Attribute) const { return true; }
   int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
   int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
+  bool sharesCacheSets(Attribute cpu, int64_t bytes, BlockAttr block) const {
+    // For each cache line of a row, a block multiplies 16 times as many vectors as it is wide. With four vectors, or
+    // without fused multiply-adds, this takes longer than the line takes to arrive from L2.
+    return bytes > 0 && bytes % kWayBytes == 0 && block.getVectors() < 4 &&
+           cast<CpuAttr>(cpu).can(CpuCapabilities::FMA);
+  }
   Panel choosePanel(Attribute cpu, const ProductShape &shape) const {
     return attn::choosePanel(cast<CpuAttr>(cpu), shape);
   }

@@ -15,13 +15,14 @@
 // one set, which has only a few cache lines. A product reads several rows of its left operand at a time. If the size of
 // a row is a multiple of 4096 bytes, the rows evict each other and the packed weights: on an EPYC (Zen 2), the product
 // of 1576 x 3072 by 3072 x 768 ran at 58 GFLOP/s, and at 86 GFLOP/s with rows of 3088 elements. Arguments of a call
-// have a compact layout, so only temporaries are padded.
+// have a compact layout, so only temporaries are padded; passes/plan/CopyRows.cpp copies arguments to temporaries.
 //
 // The pass does not change a temporary that is an operand of an op that might need a compact layout, such as a call.
 // Test: test/codegen/cpu/pad-rows.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/Cpu.h"
 #include "codegen/cpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,7 +37,9 @@ namespace attn {
 
 using namespace mlir;
 
-static constexpr int64_t kWayBytes = 4096, kLineBytes = 64;
+using attn::kWayBytes;
+
+static constexpr int64_t kLineBytes = 64;
 
 /// Returns `type` with padding in one dimension: the innermost dimension that, together with the dimensions inside it,
 /// takes a multiple of kWayBytes. Returns null if there is none, or if the dimension around it has size 1.

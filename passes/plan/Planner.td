@@ -77,6 +77,13 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }],
                        "int64_t", "getCacheBytes">,
        InterfaceMethod<[{
+        Whether a product that is computed in register blocks like `block` is slower if its left operand has rows of
+        `bytes` bytes that follow each other in memory, because the rows of a block share sets of the cache.
+      }],
+                       "bool", "sharesCacheSets", (ins "int64_t":$bytes, "::attn::BlockAttr":$block), [{}], [{
+        return false;
+      }]>,
+       InterfaceMethod<[{
         The panels that the weight of a product with a known number of columns is packed into. A width of 0 means that
         products read their operands without packing.
       }],
