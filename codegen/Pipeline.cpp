@@ -75,7 +75,7 @@ static void buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   level.addNestedPass<func::FuncOp>(createGroupsToQueries()); // those of the new attentions
   level.addNestedPass<func::FuncOp>(createPadDepth());
   level.addNestedPass<func::FuncOp>(createRoundFactors({options.schedule}));
-  level.addNestedPass<func::FuncOp>(createPlan({options.schedule}));
+  level.addNestedPass<func::FuncOp>(createPlan({options.schedule, options.workers}));
   level.addNestedPass<func::FuncOp>(createFillInRegion());
   level.addNestedPass<func::FuncOp>(createJoinHeads());
   level.addNestedPass<func::FuncOp>(createPackMasks());
@@ -217,6 +217,9 @@ void attn::registerStagePipelines() {
   PassRegistration<AcceptFile>();
   struct Options : PassPipelineOptions<Options> {
     Option<std::string> schedule{*this, "schedule", llvm::cl::desc("How attentions become loops")};
+    Option<int64_t> workers{*this, "workers",
+                            llvm::cl::desc("How many threads compute the tasks; 0 if unknown"),
+                            llvm::cl::init(0)};
   };
   for (size_t last = 0; last < getStages().size(); ++last) {
     const Stage &stage = getStages()[last];
@@ -225,7 +228,8 @@ void attn::registerStagePipelines() {
                                       [last](OpPassManager &manager, const Options &options) {
                                         manager.addPass(std::make_unique<AcceptFile>());
                                         for (const Stage &step : getStages().take_front(last + 1))
-                                          addStage(manager, step, {options.schedule});
+                                          addStage(manager, step,
+                                                   {options.schedule, options.workers});
                                       });
   }
 }

@@ -18,6 +18,8 @@ struct PipelineOptions {
   /// Name of the schedule for every attention. If empty, each attention gets the schedule that is predicted to be
   /// fastest.
   std::string schedule;
+  /// The number of threads that will compute the tasks; 0 if it is unknown.
+  int64_t workers = 0;
 };
 
 /// A stage of the compiler. `attn-opt --attn-to-<name>` runs all stages up to it, and `attnc --from=<name>` resumes

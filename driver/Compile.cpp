@@ -249,9 +249,12 @@ static ArrayAttr predictionsOf(AttentionOp op) {
       return;
     named.push_back(plan.getSchedule());
     StringRef schedule = stringifySchedule(plan.getSchedule());
-    predictions.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("schedule", builder.getStringAttr(schedule)),
-         builder.getNamedAttr("mcycles", builder.getF64FloatAttr(cost / 1e6))}));
+    NamedAttrList fields;
+    fields.set("schedule", builder.getStringAttr(schedule));
+    fields.set("mcycles", builder.getF64FloatAttr(cost / 1e6));
+    if (std::optional<double> ofMany = planner.predictPlanOfWorkers(shape, plan, kManyWorkers))
+      fields.set("mcycles_16", builder.getF64FloatAttr(*ofMany / 1e6));
+    predictions.push_back(fields.getDictionary(op.getContext()));
   };
   add(*op.getPlan(), planner.predictPlan(shape, *op.getPlan()));
   for (const Prediction &other : planner.predictPlans(shape, /*only=*/std::nullopt))

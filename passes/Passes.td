@@ -303,7 +303,9 @@ def Plan : Pass<"attn-plan", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"schedule", "schedule", "std::string", [{""}],
-           "The schedule of every attention; if empty, the one that is predicted to be fastest">];
+           "The schedule of every attention; if empty, the one that is predicted to be fastest">,
+    Option<"workers", "workers", "int64_t", "0",
+           "The number of threads that will compute the tasks; 0 if it is unknown">];
 }
 
 def JoinHeads : Pass<"attn-join-heads", "::mlir::func::FuncOp"> {

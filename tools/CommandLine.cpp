@@ -254,20 +254,28 @@ llvm::Error attn::writePictures(const OutputFile &file, llvm::ArrayRef<MaskTiles
 
 CompileFlags::CompileFlags()
     : target("target", cl::value_desc("levels"), cl::cat(attnCategory()),
-             cl::desc("The ISA levels to compile for, such as x86-64,x86-64-v3; or 'native', 'all' or 'all:x86_64'")),
-      schedule("schedule", cl::value_desc("name"), cl::cat(attnCategory()),
-               cl::desc("The schedule of every attention; default: the one that is predicted to be fastest"),
-               scheduleValues()),
+             cl::desc("The ISA levels to compile for, such as x86-64,x86-64-v3; or 'native', 'all' "
+                      "or 'all:x86_64'")),
+      schedule(
+          "schedule", cl::value_desc("name"), cl::cat(attnCategory()),
+          cl::desc(
+              "The schedule of every attention; default: the one that is predicted to be fastest"),
+          scheduleValues()),
       compute(
           "compute", cl::value_desc("type"), cl::cat(attnCategory()),
-          cl::desc("Let products of f32 round their factors to a narrower type if this is predicted to be faster; "
+          cl::desc("Let products of f32 round their factors to a narrower type if this is "
+                   "predicted to be faster; "
                    "sums stay f32"),
           cl::values(clEnumValN(
               0, "bf16",
               "8 bits of precision; levels without instructions for products of bf16 keep f32"))),
-      requireFused(
-          "require-fused", cl::cat(attnCategory()),
-          cl::desc("Fail if there is no attention, or if one is not fused, and print its line and the reason")) {}
+      workers("workers", cl::value_desc("N"), cl::cat(attnCategory()),
+              cl::desc("The number of threads that will compute the tasks; plans that are up to 5 "
+                       "% slower with one "
+                       "thread may be chosen for it; default: unknown")),
+      requireFused("require-fused", cl::cat(attnCategory()),
+                   cl::desc("Fail if there is no attention, or if one is not fused, and print its "
+                            "line and the reason")) {}
 
 llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef defaultTargets) const {
   auto targets = parseTargets(target.getNumOccurrences() ? llvm::StringRef(target) : defaultTargets);
@@ -277,8 +285,13 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
   options.requireFused = requireFused;
   if (schedule.getNumOccurrences())
     options.pipeline.schedule = schedule;
+  static constexpr unsigned kMostWorkers = 1024;
+  if (workers.getNumOccurrences() && (workers == 0 || workers > kMostWorkers))
+    return llvm::createStringError("expected --workers from 1 to %u, got %u", kMostWorkers,
+                                   unsigned(workers));
+  options.pipeline.workers = workers;
   options.compute = compute;
-  // The output of `plan` and of later stages contains the targets, the schedules and the types.
+  // The output of `plan` and of later stages contains the targets, the plans and the types.
   bool saysIt = options.from == "emit";
   bool isLater = false;
   for (const Stage &stage : getStages()) {
@@ -286,7 +299,7 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
     saysIt |= isLater && options.from == stage.name;
   }
   for (const cl::Option *flag :
-       std::initializer_list<const cl::Option *>{&target, &schedule, &compute})
+       std::initializer_list<const cl::Option *>{&target, &schedule, &workers, &compute})
     if (saysIt && flag->getNumOccurrences())
       return llvm::createStringError("expected no --" + flag->ArgStr + " with --from=" +
                                      options.from + ", because stage plan has made that choice");

@@ -151,6 +151,7 @@ public:
 private:
   llvm::cl::opt<std::string> target;
   NameOption schedule, compute;
+  llvm::cl::opt<unsigned> workers;
   llvm::cl::opt<bool> requireFused;
 };
 

@@ -532,7 +532,7 @@ int main(int argc, char **argv) {
                    {&flags.Calling, &flags.Comparing, &flags.Measuring, &attnCategory()},
                    /*rare=*/
                    {"compute", "concurrency", "entry", "explain-mask", "gflop", "json", "runner",
-                    "save-inputs", "schedule", "task-times", "tolerance"});
+                    "save-inputs", "schedule", "task-times", "tolerance", "workers"});
   outs().SetUnbuffered(); // the call prints to the same file
   Options options(flags);
   if (Error error = Runner(options, flags.compile).run())

@@ -79,9 +79,9 @@ int main(int argc, char **argv) {
   cl::opt<bool> timing("timing", cl::cat(attnCategory()),
                        cl::desc("Print the time of each stage to standard error; attn-opt "
                                 "--mlir-timing prints that of each pass"));
-  parseCommandLine(argc, argv, "attnc compiles attention graphs to native libraries",
-                   {&attnCategory()},
-                   /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule", "timing"});
+  parseCommandLine(
+      argc, argv, "attnc compiles attention graphs to native libraries", {&attnCategory()},
+      /*rare=*/{"cubin", "dim", "from", "names", "sanitize", "schedule", "timing", "workers"});
 
   if (output.empty())
     for (auto &[name, option] : cl::getRegisteredOptions())

@@ -123,7 +123,7 @@ struct ScheduleRow {
   Schedule schedule;
   SmallVector<int64_t> (*queryTiles)(CpuAttr, const AttentionShape &);
   SmallVector<int64_t> (*keyTiles)(CpuAttr, const AttentionShape &);
-  double (*predict)(CpuAttr, const AttentionShape &, PlanAttr);
+  double (*predict)(CpuAttr, const AttentionShape &, PlanAttr, int64_t workers);
   /// Whether the schedule, if there are no projections, makes the same tasks as the schedule of an earlier row.
   bool isForProjections;
   /// Whether the products of the schedule can multiply elements in groups.
@@ -159,17 +159,17 @@ SmallVector<Prediction> attn::predictPlans(CpuAttr cpu, const AttentionShape &sh
         auto plan =
             PlanAttr::get(cpu.getContext(), row.schedule, q, k, hasGroups ? instruction->group : 1,
                           part, /*transposes=*/hasGroups && instruction->tile);
-        Prediction prediction = {plan, row.predict(cpu, shape, plan)};
+        Prediction prediction = {plan, row.predict(cpu, shape, plan, /*workers=*/1)};
         predictions.insert(llvm::upper_bound(predictions, prediction, isFaster), prediction);
       }
   }
   return predictions;
 }
 
-double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
+double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers) {
   const auto *row = llvm::find_if(
       kSchedules, [&](const ScheduleRow &row) { return row.schedule == plan.getSchedule(); });
-  return row->predict(cpu, shape, plan);
+  return row->predict(cpu, shape, plan, workers);
 }
 
 /// Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns of
@@ -209,6 +209,26 @@ static TaskSize withColumns(int64_t rows, std::optional<int64_t> depth) {
           int64_t(llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns))};
 }
 
+/// Returns `rows`, or the smaller number of rows with which kManyWorkers threads compute the tasks of a product clearly
+/// sooner: 6 tasks of 128 rows take as long as 16, and twice as long as 12 tasks of 64 rows.
+static int64_t withManyWorkers(const ProductShape &shape, int64_t rows, int64_t height) {
+  // With fewer rows, one thread would be slower, because each task reads its panel again.
+  static constexpr int64_t kLeastRows = 64;
+  static constexpr double kClearly = 0.9;
+  if (ShapedType::isDynamic(shape.rows) || shape.rows == 0 || shape.panels == 0)
+    return rows;
+  auto timeOf = [&](int64_t rows) {
+    return llvm::divideCeil(llvm::divideCeil(shape.rows, rows) * shape.panels, kManyWorkers) * rows;
+  };
+  int64_t best = rows;
+  for (int64_t parts = llvm::divideCeil(shape.rows, rows) + 1; parts * kLeastRows <= shape.rows;
+       ++parts)
+    if (int64_t fewer = llvm::alignTo(llvm::divideCeil(shape.rows, parts), height);
+        timeOf(fewer) < kClearly * timeOf(best))
+      best = fewer;
+  return best;
+}
+
 TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
   int64_t height = block ? block.getRows() : 1;
   if (shape.kernel && !shape.hasChannelsLast) {
@@ -235,6 +255,7 @@ TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block)
     int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsOfProduct);
     rows = std::clamp<int64_t>(half / *shape.depth, least, kRowsOfProduct);
     rows = std::max(height, rows / height * height);
+    return {withManyWorkers(shape, divideRows(shape.rows, rows, height), height), 0};
   }
   return {divideRows(shape.rows, rows, height), 0};
 }

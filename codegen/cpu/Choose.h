@@ -17,15 +17,16 @@ namespace attn {
 llvm::SmallVector<Prediction> predictPlans(CpuAttr cpu, const AttentionShape &shape,
                                            std::optional<Schedule> only = std::nullopt);
 
-/// The predicted time of one plan, in the unit of Cost.h.
-double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+/// The predicted time of one plan with `workers` threads, in the unit of Cost.h.
+double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers = 1);
 
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
 /// The part of a product or a convolution that one task computes. Tasks have about equally many rows, enough to be worth
 /// the cost of a task. The elements of these rows take at most half of L2, unless a task would then have too few rows for
-/// each panel that it reads. If `block` is not null, the rows are whole register blocks.
+/// each panel that it reads. If the right operand is not in panels, the task computes a part of its columns for many rows.
+/// If `block` is not null, the rows are whole register blocks.
 TaskSize planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block);
 
 /// The next two functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).

@@ -11,6 +11,7 @@
 #include "codegen/cpu/Cost.h"
 #include "codegen/cpu/RegisterBlocks.h"
 #include "dialect/KeyBounds.h"
+#include "passes/plan/TaskRows.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -177,8 +178,8 @@ double attn::predictRounding(CpuAttr cpu, const AttentionShape &shape) {
 namespace {
 /// Predicts the times of the parts of an attention. The time of a schedule is the sum of the times of its parts.
 struct Model {
-  Model(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan)
-      : cpu(cpu), shape(shape), plan(plan) {
+  Model(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers)
+      : cpu(cpu), shape(shape), plan(plan), workers(workers) {
     ProductTypes types = {shape.element, shape.element, shape.sum};
     single = grouped = findMultiplyAdd(cpu, types);
     if (plan.getGroup() > 1)
@@ -188,6 +189,7 @@ struct Model {
   CpuAttr cpu;
   const AttentionShape &shape;
   PlanAttr plan;
+  int64_t workers;
   const MultiplyAdd *single,
       *grouped; // the instructions for single elements and for groups of the plan
 
@@ -364,6 +366,13 @@ struct Model {
   double heads() const { return double(shape.heads) * shape.groups; }
   double tiles() const { return llvm::divideCeil(shape.queries, plan.getQ()); }
 
+  /// The time in which the workers complete `tasks` equal tasks, which take `cost` together: at least that of one task.
+  double inTasks(double cost, double tasks) const {
+    return cost / std::clamp<double>(tasks, 1, workers);
+  }
+  /// The number of tasks of a product with `rows` rows, for each of its panels.
+  static double tasksOfRows(int64_t rows) { return llvm::divideCeil(rows, kRowsOfProduct); }
+
   /// The time of a schedule in which each task projects the keys and values of one head and then, for each tile of
   /// queries, projects the queries and computes their attention. The attention of one head takes `attention`.
   double inTasksOfHeads(double attention) const {
@@ -371,60 +380,70 @@ struct Model {
                   shape.heads * (project(shape.keys, shape.d) + project(shape.keys, shape.e));
     int64_t whole = shape.queries / plan.getQ(), rest = shape.queries % plan.getQ();
     cost += heads() * (whole * project(plan.getQ(), shape.d) + project(rest, shape.d));
-    return complete(cost +
-                    inCycles(cpu, (shape.depth ? shape.heads : heads() * tiles()) * kTaskOverhead));
+    double tasks = shape.depth ? shape.heads : heads() * tiles();
+    return inTasks(complete(cost + inCycles(cpu, tasks * kTaskOverhead)), tasks);
   }
 
   /// The time of a schedule that computes all projections first, and then the attention. The attention of one head
-  /// takes `attention`. Each projection computes the keys or the values of `joined` heads, or the queries that belong
-  /// to these heads.
-  double inPhases(double attention, int64_t joined) const {
+  /// takes `attention`, in `tasks` tasks. Each projection computes the keys or the values of `joined` heads, or the
+  /// queries that belong to these heads.
+  double inPhases(double attention, double tasks, int64_t joined) const {
     double cost = heads() * attention;
     if (!shape.depth)
-      return complete(cost);
+      return inTasks(complete(cost), heads() * tasks);
+    cost = inTasks(cost, heads() * tasks);
     int64_t ofQueries = joined > 1 ? joined * shape.groups : 1;
-    cost += double(shape.heads) / joined *
-            (project(shape.keys, joined * shape.d) + project(shape.keys, joined * shape.e));
-    cost += heads() / ofQueries * project(shape.queries, ofQueries * shape.d) +
+    double products = double(shape.heads) / joined, productsOfQueries = heads() / ofQueries;
+    cost += inTasks(
+        products * (project(shape.keys, joined * shape.d) + project(shape.keys, joined * shape.e)),
+        2 * products * tasksOfRows(shape.keys));
+    cost += inTasks(productsOfQueries * project(shape.queries, ofQueries * shape.d),
+                    productsOfQueries * tasksOfRows(shape.queries)) +
             inCycles(cpu, 3 * kPhaseOverhead);
     // The bytes that one phase writes and the next one reads.
     double bytes =
         (heads() * shape.queries * shape.d + shape.heads * shape.keys * double(shape.d + shape.e)) *
         bytesOfElement();
-    return complete(cost + predictTraffic(cpu, 2 * bytes, bytes));
+    return complete(cost + predictTraffic(cpu, 2 * bytes, bytes) / workers);
   }
 };
 } // namespace
 
-double attn::predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model(cpu, shape, plan);
+double attn::predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan,
+                            int64_t workers) {
+  Model model(cpu, shape, plan, workers);
   return model.inTasksOfHeads(model.attend());
 }
 
-double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model(cpu, shape, plan);
+double attn::predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan,
+                           int64_t workers) {
+  Model model(cpu, shape, plan, workers);
   int64_t joined = shape.joinsHeads(cpu.getLanes()) ? shape.joined : 1;
-  return model.inPhases(model.attend() + inCycles(cpu, model.tiles() * kTaskOverhead), joined);
+  return model.inPhases(model.attend() + inCycles(cpu, model.tiles() * kTaskOverhead),
+                        model.tiles(), joined);
 }
 
-double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model(cpu, shape, plan);
+double attn::predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan,
+                                int64_t workers) {
+  Model model(cpu, shape, plan, workers);
   return model.inTasksOfHeads(model.wholeScores());
 }
 
-double attn::predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model(cpu, shape, plan);
+double attn::predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan,
+                           int64_t workers) {
+  Model model(cpu, shape, plan, workers);
   int64_t keys = countKeys(cpu.getContext(), shape, std::min(shape.queries, plan.getQ()));
   double cost = model.fewQueries(keys) + inCycles(cpu, model.tiles() * kTaskOverhead);
   if (plan.getPart() == 0)
-    return model.inPhases(cost, /*joined=*/1);
+    return model.inPhases(cost, model.tiles(), /*joined=*/1);
   double parts = double(llvm::divideCeil(shape.keys, plan.getPart()));
   cost += parts * (inCycles(cpu, model.tiles() * kTaskOverhead) +
                    shape.queries * model.vectorsOf(shape.e) * store(cpu));
-  return model.inPhases(cost, /*joined=*/1) + inCycles(cpu, kPhaseOverhead);
+  return model.inPhases(cost, parts * model.tiles(), /*joined=*/1) + inCycles(cpu, kPhaseOverhead);
 }
 
-double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan) {
-  Model model(cpu, shape, plan);
-  return model.inPhases(model.unfused(), /*joined=*/1);
+double attn::predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan,
+                            int64_t workers) {
+  Model model(cpu, shape, plan, workers);
+  return model.inPhases(model.unfused(), model.tiles(), /*joined=*/1);
 }

@@ -33,13 +33,13 @@ int64_t countKeys(mlir::MLIRContext *context, const AttentionShape &shape, int64
 /// The time to round queries, keys and values to a narrower type in a separate phase.
 double predictRounding(CpuAttr cpu, const AttentionShape &shape);
 
-/// The time of an attention and of the projections before it, with the schedule that the function is named after and
-/// the tiles of `plan`.
-double predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
-double predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
-double predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
-double predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
-double predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan);
+/// The time of an attention and of the projections before it, with the schedule that the function is named after, the
+/// tiles of `plan`, and `workers` threads that compute tasks. All tasks of one loop are assumed to take equally long.
+double predictPerHead(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers);
+double predictPhased(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers);
+double predictWholeScores(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers);
+double predictDecode(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers);
+double predictUnfused(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int64_t workers);
 
 } // namespace attn
 

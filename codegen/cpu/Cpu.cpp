@@ -123,6 +123,10 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   double predictPlan(Attribute cpu, const AttentionShape &shape, PlanAttr plan) const {
     return attn::predictPlan(cast<CpuAttr>(cpu), shape, plan);
   }
+  std::optional<double> predictPlanOfWorkers(Attribute cpu, const AttentionShape &shape,
+                                             PlanAttr plan, int64_t workers) const {
+    return attn::predictPlan(cast<CpuAttr>(cpu), shape, plan, workers);
+  }
   Attribute planProduct(Attribute cpu, const ProductShape &shape) const {
     return planBlock(cast<CpuAttr>(cpu), shape);
   }

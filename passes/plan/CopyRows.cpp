@@ -65,7 +65,7 @@ static int64_t countLoops(linalg::LinalgOp product, unsigned operand) {
 }
 
 /// Whether a row of the left operand of `product`, which is the dimension of the sum, is contiguous in an argument, and
-/// shares sets of L1 with the rows around it to the cost of the product.
+/// shares sets of L1 with the rows around it, so that the product is slower.
 static bool hasCloseRows(linalg::LinalgOp product, PlannerInterface planner) {
   OpOperand *left = product.getDpsInputOperand(0);
   auto type = cast<RankedTensorType>(left->get().getType());

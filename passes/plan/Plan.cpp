@@ -7,7 +7,9 @@
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
 // The plan is the one that the planner of the machine predicts to be fastest, among the schedules that the option
-// allows. The pass changes attributes only, so users can edit its result and resume compilation from it. An attention
+// allows. The number of threads is known only at the call, so that one thread decides, and then 16 threads among the
+// plans that one thread computes nearly as fast. A user who knows the number can give it in the option `workers`, and
+// plans that are 5 % slower for one thread are then considered too. The pass changes attributes only, so users can edit its result and resume compilation from it. An attention
 // that has a plan keeps it. Attentions of element types other than f32, f16 and bf16 are refused, because there is no
 // code generation for them.
 // Test: test/passes/plan/plan.mlir
@@ -25,6 +27,35 @@ namespace attn {
 } // namespace attn
 
 using namespace attn;
+
+/// How much slower than the fastest plan for one thread a plan may be, if the number of threads is unknown and if it is
+/// known, and how much faster it must be for these threads.
+static constexpr double kNearly = 0.01, kNearlyIfKnown = 0.05, kClearly = 0.02;
+
+/// Returns one of `predictions`, which begin with the fastest one. The schedule unfused, which has scores in memory, is
+/// used only if there is no other.
+static PlanAttr chooseFor(PlannerInterface planner, const AttentionShape &shape,
+                          ArrayRef<Prediction> predictions, int64_t workers, double tolerance) {
+  auto isFused = [](const Prediction &prediction) {
+    return prediction.plan.getSchedule() != Schedule::Unfused;
+  };
+  const Prediction *fastest = llvm::find_if(predictions, isFused);
+  if (fastest == predictions.end())
+    return predictions.front().plan;
+  PlanAttr chosen = fastest->plan;
+  std::optional<double> least = planner.predictPlanOfWorkers(shape, chosen, workers);
+  for (const Prediction &other : llvm::make_filter_range(predictions, isFused)) {
+    if (!least || other.cost > (1 + tolerance) * fastest->cost)
+      break;
+    double cost = *planner.predictPlanOfWorkers(shape, other.plan, workers);
+    // A plan must be clearly faster: the predictions assume that all tasks of a loop take equally long.
+    if (cost < (1 - kClearly) * *least) {
+      chosen = other.plan;
+      least = cost;
+    }
+  }
+  return chosen;
+}
 
 namespace {
 struct Plan : attn::impl::PlanBase<Plan> {
@@ -53,11 +84,9 @@ struct Plan : attn::impl::PlanBase<Plan> {
       if (predictions.empty())
         return op.emitError() << "expected a schedule that the target supports, got '"
                               << stringifySchedule(*among) << "'";
-      // The schedule unfused, which has scores in memory, is used only if the option names it or if there is no other.
-      auto *chosen = llvm::find_if(predictions, [](const Prediction &prediction) {
-        return prediction.plan.getSchedule() != Schedule::Unfused;
-      });
-      op.setPlanAttr((chosen == predictions.end() ? predictions.front() : *chosen).plan);
+      op.setPlanAttr(chooseFor(planner, AttentionShape::get(op), predictions,
+                               workers ? workers : kManyWorkers,
+                               workers ? kNearlyIfKnown : kNearly));
       return WalkResult::advance();
     });
     if (planned.wasInterrupted())

@@ -173,6 +173,9 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
       ProductShape shape = ProductShape::get(op);
       if (isProduct(op) && planner.mergesRows())
         shape.rows = countMergedRows(op, shape.rows);
+      auto out = cast<ShapedType>(op.getDpsInits()[0].getType());
+      bool isKnown = out.hasStaticShape() && shape.rows > 0 && shape.columns > 0;
+      shape.panels = isKnown ? out.getNumElements() / (shape.rows * shape.columns) : 0;
       setTask(op, planner.planTask(shape, block));
     });
     if (!isValid)

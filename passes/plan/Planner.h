@@ -68,6 +68,8 @@ struct ProductShape {
   /// Whether the channels of a convolution are the last dimension of its output. They are its columns then, and its
   /// rows are those of the image.
   bool hasChannelsLast = false;
+  /// How many panels each row of tasks has, in all batch items together; 0 if this number is unknown.
+  int64_t panels = 0;
 };
 
 /// How a weight is packed: into panels of `width` columns, with `group` elements along the sum side by side. `width`
@@ -82,6 +84,9 @@ struct Panel {
 struct TaskSize {
   int64_t rows, columns;
 };
+
+/// The number of threads that a plan is chosen for if several plans are equally fast with one thread.
+inline constexpr int64_t kManyWorkers = 16;
 
 /// A plan and its predicted time, in multiply-adds of one full vector.
 struct Prediction {

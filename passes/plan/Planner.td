@@ -29,6 +29,14 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "double", "predictPlan",
                        (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
        InterfaceMethod<[{
+        The same time if `workers` threads compute the tasks; none on a machine without threads, such as a GPU.
+      }],
+                       "::std::optional<double>", "predictPlanOfWorkers",
+                       (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan,
+                           "int64_t":$workers), [{}], [{
+        return ::std::nullopt;
+      }]>,
+       InterfaceMethod<[{
         The register block of a product, which code generation reads from `attn.block` or `attn.blocks`; null if the
         product needs none.
       }],

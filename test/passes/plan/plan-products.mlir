@@ -48,6 +48,14 @@ func.func @far_apart(%x: tensor<384x1152xf32>, %w: tensor<1152x1500xf32>, %i: te
       ins(%x, %w : tensor<384x1152xf32>, tensor<1152x1500xf32>) outs(%i : tensor<384x1500xf32>) -> tensor<384x1500xf32>
   return %c : tensor<384x1500xf32>
 }
+// One task of 128 rows for each of the 6 panels would leave most of 16 threads idle, so that there are two.
+// CHECK-LABEL: @few_tasks
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 66>}
+func.func @few_tasks(%x: tensor<128x384xf32>, %w: tensor<6x384x64xf32>, %i: tensor<128x6x64xf32>) -> tensor<128x6x64xf32> {
+  %c = linalg.contract indexing_maps = [#x, #w, #o] ins(%x, %w : tensor<128x384xf32>, tensor<6x384x64xf32>)
+      outs(%i : tensor<128x6x64xf32>) -> tensor<128x6x64xf32>
+  return %c : tensor<128x6x64xf32>
+}
 // The 197 rows become two tasks of at most 102 rows, a multiple of the block's 6, instead of two tasks of 96 rows and
 // one task of 5.
 // CHECK-LABEL: @rows
