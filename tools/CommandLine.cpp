@@ -287,8 +287,8 @@ llvm::Error CompileFlags::apply(CompileOptions &options, llvm::StringRef default
     options.pipeline.schedule = schedule;
   static constexpr unsigned kMostWorkers = 1024;
   if (workers.getNumOccurrences() && (workers == 0 || workers > kMostWorkers))
-    return llvm::createStringError("expected --workers from 1 to %u, got %u", kMostWorkers,
-                                   unsigned(workers));
+    return llvm::createStringError("expected --workers from 1 to " + llvm::Twine(kMostWorkers) +
+                                   ", got " + llvm::Twine(unsigned(workers)));
   options.pipeline.workers = workers;
   options.compute = compute;
   // The output of `plan` and of later stages contains the targets, the plans and the types.

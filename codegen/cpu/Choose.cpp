@@ -172,12 +172,11 @@ double attn::predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan
   return row->predict(cpu, shape, plan, workers);
 }
 
-/// Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns of
-/// a head stay in one panel.
-static constexpr int64_t kWidestSinglePanel = 256;
-
 /// Returns the number of columns in a panel of the packed operand.
 static int64_t choosePanelWidth(CpuAttr cpu, const MultiplyAdd &instruction, int64_t columns) {
+  // Up to this many columns, all columns form one panel: its rows are still close together in memory, and the columns
+  // of a head stay in one panel.
+  static constexpr int64_t kWidestSinglePanel = 256;
   if (columns <= kWidestSinglePanel)
     return columns;
   // Otherwise a panel is as wide as the best register block for many columns, so that a block reads contiguous memory.
@@ -199,23 +198,42 @@ Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
   return {shape.columns, 1};
 }
 
-/// A task of a product or a convolution that computes a part of the columns has about as many products as one of 96
-/// rows, 64 columns and a depth of 768. The columns are a multiple of the widths of register blocks, which are two to
-/// four vectors of 4, 8 or 16 lanes.
-static TaskSize withColumns(int64_t rows, std::optional<int64_t> depth) {
-  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
-  int64_t products = rows * std::max<int64_t>(1, depth.value_or(kTypicalDepth));
-  return {rows,
-          int64_t(llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns))};
+/// The tasks of a product whose right operand is larger than half of L2, and has rows that are each on another page, so
+/// that no prefetch reaches the next row. A task reads these rows once for many rows of its own, whose elements of one
+/// depth of the block take at most half of L2. It computes few columns, so that there are many tasks, and the output of a
+/// task stays in L2.
+static TaskSize planFarColumns(CpuAttr cpu, const ProductShape &shape, BlockAttr block,
+                               int64_t least) {
+  static constexpr int64_t kMostRows = 384, kColumns = 128, kLeastTasks = 8;
+  int64_t depth = block && block.getDepth() ? block.getDepth() : *shape.depth;
+  int64_t height = block ? block.getRows() : 1,
+          width = (block ? block.getVectors() : 1) * cpu.getLanes();
+  int64_t inHalf = cpu.getL2() / 2 / getBytes(shape.types.a) / depth;
+  int64_t rows = std::clamp<int64_t>(inHalf, least, kMostRows) / height * height;
+  int64_t columns = llvm::alignTo(
+      llvm::divideCeil(shape.columns, std::max<int64_t>(1, shape.columns / kColumns)), width);
+  if (ShapedType::isDynamic(shape.rows))
+    return {std::min(rows, kRowsOfProduct), columns};
+  int64_t parts = llvm::divideCeil(std::max<int64_t>(1, shape.rows), rows);
+  auto rowsOf = [&](int64_t parts) {
+    return int64_t(
+        llvm::alignTo(std::max<int64_t>(1, llvm::divideCeil(shape.rows, parts)), height));
+  };
+  while (parts * llvm::divideCeil(shape.columns, columns) < kLeastTasks &&
+         rowsOf(parts) > kRowsOfProduct)
+    ++parts;
+  return {rowsOf(parts), columns};
 }
 
 /// Returns `rows`, or the smaller number of rows with which kManyWorkers threads compute the tasks of a product clearly
 /// sooner: 6 tasks of 128 rows take as long as 16, and twice as long as 12 tasks of 64 rows.
 static int64_t withManyWorkers(const ProductShape &shape, int64_t rows, int64_t height) {
-  // With fewer rows, one thread would be slower, because each task reads its panel again.
+  // With fewer rows, apart from rounding to whole blocks, one thread would be slower: each task reads its panel again.
   static constexpr int64_t kLeastRows = 64;
   static constexpr double kClearly = 0.9;
-  if (ShapedType::isDynamic(shape.rows) || shape.rows == 0 || shape.panels == 0)
+  static constexpr int64_t kEnoughTasks = 4 * kManyWorkers;
+  if (ShapedType::isDynamic(shape.rows) || shape.panels == 0 ||
+      llvm::divideCeil(shape.rows, rows) * shape.panels >= kEnoughTasks)
     return rows;
   auto timeOf = [&](int64_t rows) {
     return llvm::divideCeil(llvm::divideCeil(shape.rows, rows) * shape.panels, kManyWorkers) * rows;
@@ -230,34 +248,34 @@ static int64_t withManyWorkers(const ProductShape &shape, int64_t rows, int64_t 
 }
 
 TaskSize attn::planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block) {
-  int64_t height = block ? block.getRows() : 1;
-  if (shape.kernel && !shape.hasChannelsLast) {
-    // The factors of one register block of output channels stay in L1 while the task computes its part of the image.
-    int64_t most = block ? height : kRowsOfProduct;
-    bool isKnown = !ShapedType::isDynamic(shape.rows);
-    return withColumns(isKnown ? std::clamp<int64_t>(shape.rows, 1, most) : most, shape.depth);
-  }
-  int64_t rows = kRowsOfProduct;
-  if (!shape.kernel && shape.depth.value_or(0) > 0) {
-    int64_t half = cpu.getL2() / 2 / getBytes(shape.types.a);
-    if (ShapedType::isDynamic(shape.columns) || shape.columns > kWidestSinglePanel) {
-      // The rows of the right operand are far apart, so its elements come from memory without prefetch, and each row is
-      // on another page. A task reads them once for all of its rows, and its left elements of one depth of the block
-      // take at most half of L2.
-      int64_t depth = block && block.getDepth() ? block.getDepth() : *shape.depth;
-      rows = std::max(height, half / depth / height * height);
-      return withColumns(divideRows(shape.rows, rows, height), shape.depth);
-    }
+  if (!shape.kernel || shape.hasChannelsLast) {
+    int64_t rows = kRowsOfProduct, height = block ? block.getRows() : 1;
+    if (shape.kernel || shape.depth.value_or(0) <= 0)
+      return {divideRows(shape.rows, rows, height), 0};
     // The tasks of all panels read the same rows one after the other, so the elements of these rows should take at most
     // half of L2. But each task also reads a panel from L3. For each step of the sum, it loads 4 * lanes bytes for each
     // vector of columns, and multiplies this vector once for each row. If a core multiplies two vectors in a cycle, and a
     // task has at least three rows for each lane, it reads at most 2.7 bytes of the panel in a cycle.
-    int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsOfProduct);
-    rows = std::clamp<int64_t>(half / *shape.depth, least, kRowsOfProduct);
+    int64_t least = std::min<int64_t>(3 * cpu.getLanes(), kRowsOfProduct), half = cpu.getL2() / 2;
+    static constexpr int64_t kPageBytes = 4096;
+    if (int64_t near = std::max(kPageBytes, half / *shape.depth) / getBytes(shape.types.b);
+        shape.columns > near)
+      return planFarColumns(cpu, shape, block, std::max(least, height));
+    rows =
+        std::clamp<int64_t>(half / (*shape.depth * getBytes(shape.types.a)), least, kRowsOfProduct);
     rows = std::max(height, rows / height * height);
     return {withManyWorkers(shape, divideRows(shape.rows, rows, height), height), 0};
   }
-  return {divideRows(shape.rows, rows, height), 0};
+  // The factors of one register block of output channels stay in L1 while the task computes its part of the image. The
+  // task has about as many products as one of 96 rows, 64 columns and a depth of 768. The columns are a multiple of the
+  // widths of register blocks, which are two to four vectors of 4, 8 or 16 lanes.
+  static constexpr int64_t kProductsPerTask = 1 << 22, kColumns = 192, kTypicalDepth = 512;
+  int64_t height = block ? block.getRows() : kRowsOfProduct;
+  int64_t rows =
+      ShapedType::isDynamic(shape.rows) ? height : std::clamp<int64_t>(shape.rows, 1, height);
+  int64_t products = rows * std::max<int64_t>(1, shape.depth.value_or(kTypicalDepth));
+  int64_t columns = llvm::alignTo(std::max<int64_t>(1, kProductsPerTask / products), kColumns);
+  return {rows, columns};
 }
 
 bool attn::multipliesFaster(CpuAttr cpu, Type type, int64_t depth) {

@@ -137,11 +137,11 @@ struct Planner : PlannerInterface::ExternalModel<Planner, CpuAttr> {
   bool separatesOneQuery(Attribute) const { return true; }
   int64_t getLanes(Attribute cpu) const { return cast<CpuAttr>(cpu).getLanes(); }
   int64_t getCacheBytes(Attribute cpu) const { return cast<CpuAttr>(cpu).getL2(); }
-  bool sharesCacheSets(Attribute cpu, int64_t bytes, BlockAttr block) const {
-    // For each cache line of a row, a block multiplies 16 times as many vectors as it is wide. With four vectors, or
-    // without fused multiply-adds, this takes longer than the line takes to arrive from L2.
-    return bytes > 0 && bytes % kWayBytes == 0 && block.getVectors() < 4 &&
-           cast<CpuAttr>(cpu).can(CpuCapabilities::FMA);
+  bool sharesCacheSets(Attribute attribute, int64_t bytes) const {
+    // With 32 registers, or without fused multiply-adds, a block multiplies for longer than the next cache line of each
+    // of its rows takes to arrive from L2.
+    auto cpu = cast<CpuAttr>(attribute);
+    return bytes % kWayBytes == 0 && cpu.getRegisters() <= 16 && cpu.can(CpuCapabilities::FMA);
   }
   Panel choosePanel(Attribute cpu, const ProductShape &shape) const {
     return attn::choosePanel(cast<CpuAttr>(cpu), shape);

@@ -11,8 +11,8 @@
 
 namespace attn {
 
-/// The bytes of a way of L1 on most x86-64 CPUs. Elements that lie a multiple of this number apart share a set of L1, which
-/// has only a few cache lines.
+/// The bytes of a way of L1 on most x86-64 CPUs. Elements that lie a multiple of this number apart share a set of L1,
+/// which has only a few cache lines.
 inline constexpr int64_t kWayBytes = 4096;
 
 /// The parameters of #attn.pipelines.

@@ -4,7 +4,7 @@
 //
 //   func.func @f(%x: tensor<2048x1024xf32>, ...)
 //     %c = linalg.contract ... ins(%x, %w : tensor<2048x1024xf32>, tensor<64x1024x16xf32>) ...
-// becomes, if the size of a row lets the rows share a set of L1,
+// becomes, if the rows share sets of L1,
 //   func.func @f(%x: tensor<2048x1024xf32>, ...)
 //     %e = tensor.empty() : tensor<2048x1024xf32>
 //     %r = linalg.copy ins(%x) outs(%e)
@@ -13,7 +13,7 @@
 // A product reads several rows of its left operand at a time. If these rows share a set of L1, which has only a few
 // cache lines, they evict each other: on an EPYC (Zen 4, AVX2), this product ran at 74 GFLOP/s, and at 102 with the
 // copy. Temporaries get rows of another size (codegen/cpu/PadRows.cpp), but arguments have a compact layout, so the
-// product reads a copy. The planner of the machine decides, from the size of a row and the register block. Weights,
+// product reads a copy. The planner of the machine decides, from the distance of the rows. Weights,
 // few rows, and products with few columns, which take hardly more time than the copy, stay unchanged. So do products
 // that share their tasks with other ops.
 // Test: test/passes/plan/copy-rows.mlir
@@ -39,15 +39,30 @@ namespace attn {
 
 using namespace attn;
 
-/// Whether `value` is an argument, or a view of one.
-static bool isArgument(Value value) {
+/// The number of elements from one row of `value` to the next, if `value` is an argument or a view of one; a row is the
+/// innermost dimension. 0 if `value` is something else, or if this number is unknown.
+static int64_t distanceOfRows(Value value) {
+  int64_t distance = cast<RankedTensorType>(value.getType()).getShape().back();
+  bool isReshaped = false; // whether the innermost dimension of an op before `value` is another one
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp,
              tensor::CastOp>(op))
-      return false;
+      return 0;
     value = op->getOperand(0);
+    auto source = cast<RankedTensorType>(value.getType());
+    int64_t size = source.getRank() > 0 ? source.getShape().back() : 1;
+    if (size == cast<RankedTensorType>(op->getResult(0).getType()).getShape().back())
+      continue;
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      if (isReshaped || slice.getDroppedDims().test(source.getRank() - 1) ||
+          slice.getStaticStrides().back() != 1)
+        return 0;
+      distance = size;
+    } else {
+      isReshaped = true;
+    }
   }
-  return true;
+  return ShapedType::isDynamic(distance) ? 0 : distance;
 }
 
 /// The number of iterations of the loops that only one of the two operands of `product` has: rows for the left operand,
@@ -65,7 +80,8 @@ static int64_t countLoops(linalg::LinalgOp product, unsigned operand) {
 }
 
 /// Whether a row of the left operand of `product`, which is the dimension of the sum, is contiguous in an argument, and
-/// shares sets of L1 with the rows around it, so that the product is slower.
+/// shares sets of L1 with the rows around it, which slows the product down. Products of groups, whose sum has two
+/// dimensions, are not looked at.
 static bool hasCloseRows(linalg::LinalgOp product, PlannerInterface planner) {
   OpOperand *left = product.getDpsInputOperand(0);
   auto type = cast<RankedTensorType>(left->get().getType());
@@ -75,10 +91,8 @@ static bool hasCloseRows(linalg::LinalgOp product, PlannerInterface planner) {
   if (type.getRank() < 2 || type.isDynamicDim(type.getRank() - 1) || sums.size() != 1 ||
       map.getResult(type.getRank() - 1) != getAffineDimExpr(sums.front(), map.getContext()))
     return false;
-  int64_t bytes = type.getShape().back() * type.getElementTypeBitWidth() / 8;
-  auto block = product->getAttrOfType<BlockAttr>(AttnDialect::kBlockAttr);
-  return block && planner.sharesCacheSets(bytes, block) && isArgument(left->get()) &&
-         !dependsOnWeightsOnly(left->get());
+  int64_t bytes = distanceOfRows(left->get()) * type.getElementTypeBitWidth() / 8;
+  return bytes > 0 && planner.sharesCacheSets(bytes) && !dependsOnWeightsOnly(left->get());
 }
 
 namespace {

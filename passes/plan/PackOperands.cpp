@@ -22,8 +22,8 @@
 //   %c3 = linalg.contract indexing_maps = [(s, p, j, k, l) -> (s, k, l), (s, p, j, k, l) -> (p, k, j, l), ... -> (s, p, j)]
 //
 // An operand that is not a weight stays unchanged if its rows are already contiguous along n. Such a weight stays
-// unchanged if it is a single panel without groups. The operand that has n becomes the second one of the product. Products whose body is not that of linalg.contract stay unchanged
-// too.
+// unchanged if it is a single panel without groups. In both cases, the operand that has n becomes the second one of the
+// product. Products whose body is not that of linalg.contract stay unchanged too.
 // Test: test/passes/plan/pack-operands.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -223,6 +223,7 @@ static void packRhs(IRRewriter &rewriter, Contraction contraction, PlannerInterf
     if (group > 1)
       packedLoops.push_back(numLoops++);
   } else {
+    // Rows that are contiguous already may stay in another order of batch dimensions.
     packedLoops = needsPanels || !isInOrder ? rowLoops : SmallVector<unsigned>(rhsLoops);
     packed = transposed(rewriter, loc, rhs->get(), rhsLoops, packedLoops);
   }

@@ -7,11 +7,11 @@
 //   attn.attention ins(...) outs(...) plan(<"per-head", q = 48, k = 128>) {...}
 //
 // The plan is the one that the planner of the machine predicts to be fastest, among the schedules that the option
-// allows. The number of threads is known only at the call, so that one thread decides, and then 16 threads among the
-// plans that one thread computes nearly as fast. A user who knows the number can give it in the option `workers`, and
-// plans that are 5 % slower for one thread are then considered too. The pass changes attributes only, so users can edit its result and resume compilation from it. An attention
-// that has a plan keeps it. Attentions of element types other than f32, f16 and bf16 are refused, because there is no
-// code generation for them.
+// allows. The number of threads is known only at the call, so one thread decides, and then 16 threads among the plans
+// that one thread computes nearly as fast. A user who knows the number can give it in the option `workers`; plans that
+// are up to 5 % slower with one thread are then considered too. The pass changes attributes only, so users can edit its
+// result and resume compilation from it. An attention that has a plan keeps it. Attentions of element types other than
+// f32, f16 and bf16 are refused, because there is no code generation for them.
 // Test: test/passes/plan/plan.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -65,6 +65,10 @@ struct Plan : attn::impl::PlanBase<Plan> {
     PlannerInterface planner = getPlanner(getOperation());
     if (!planner)
       return signalPassFailure();
+    if (workers < 0) {
+      getOperation().emitError() << "expected at least 0 workers, got " << int64_t(workers);
+      return signalPassFailure();
+    }
     std::optional<Schedule> only;
     if (!schedule.empty()) {
       only = symbolizeSchedule(schedule);

@@ -31,6 +31,8 @@
 #include "passes/plan/Planner.h"
 #include "passes/plan/TaskRows.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace attn {
@@ -141,6 +143,19 @@ static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
   return rows > 1 ? rows : innermost;
 }
 
+/// The number of panels for each row of tasks, which have `shape.rows` rows of a batch item or of merged loops, or a large
+/// number instead of a larger one; 0 if it is unknown.
+static int64_t countPanels(linalg::LinalgOp product, const ProductShape &shape) {
+  static constexpr double kMany = 1 << 20;
+  auto out = cast<ShapedType>(product.getDpsInits()[0].getType());
+  if (!out.hasStaticShape() || shape.rows <= 0 || shape.columns <= 0)
+    return 0;
+  double panels = 1.0 / shape.rows / shape.columns; // a product of integers could overflow
+  for (int64_t size : out.getShape())
+    panels *= size;
+  return std::llround(std::min(panels, kMany));
+}
+
 static void setTask(Operation *op, TaskSize size) {
   op->setAttr(AttnDialect::kTaskAttr,
               TaskAttr::get(op->getContext(), size.rows, std::nullopt, size.columns));
@@ -173,9 +188,7 @@ struct PlanProducts : attn::impl::PlanProductsBase<PlanProducts> {
       ProductShape shape = ProductShape::get(op);
       if (isProduct(op) && planner.mergesRows())
         shape.rows = countMergedRows(op, shape.rows);
-      auto out = cast<ShapedType>(op.getDpsInits()[0].getType());
-      bool isKnown = out.hasStaticShape() && shape.rows > 0 && shape.columns > 0;
-      shape.panels = isKnown ? out.getNumElements() / (shape.rows * shape.columns) : 0;
+      shape.panels = countPanels(op, shape);
       setTask(op, planner.planTask(shape, block));
     });
     if (!isValid)

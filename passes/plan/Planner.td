@@ -29,7 +29,7 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
                        "double", "predictPlan",
                        (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan)>,
        InterfaceMethod<[{
-        The same time if `workers` threads compute the tasks; none on a machine without threads, such as a GPU.
+        The time that predictPlan() predicts, if `workers` threads compute the tasks; none on a machine without threads, such as a GPU.
       }],
                        "::std::optional<double>", "predictPlanOfWorkers",
                        (ins "const ::attn::AttentionShape &":$shape, "::attn::PlanAttr":$plan,
@@ -85,10 +85,10 @@ def Attn_PlannerInterface : AttrInterface<"PlannerInterface"> {
       }],
                        "int64_t", "getCacheBytes">,
        InterfaceMethod<[{
-        Whether a product that is computed in register blocks like `block` is slower if its left operand has rows of
-        `bytes` bytes that follow each other in memory, because the rows of a block share sets of the cache.
+        Whether a product is slower if the rows of its left operand lie `bytes` bytes apart, because the rows of a
+        register block share sets of the cache.
       }],
-                       "bool", "sharesCacheSets", (ins "int64_t":$bytes, "::attn::BlockAttr":$block), [{}], [{
+                       "bool", "sharesCacheSets", (ins "int64_t":$bytes), [{}], [{
         return false;
       }]>,
        InterfaceMethod<[{

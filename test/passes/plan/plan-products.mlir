@@ -48,6 +48,22 @@ func.func @far_apart(%x: tensor<384x1152xf32>, %w: tensor<1152x1500xf32>, %i: te
       ins(%x, %w : tensor<384x1152xf32>, tensor<1152x1500xf32>) outs(%i : tensor<384x1500xf32>) -> tensor<384x1500xf32>
   return %c : tensor<384x1500xf32>
 }
+// A right operand that fits in half of L2 stays there, so that tasks have few rows and all columns.
+// CHECK-LABEL: @near
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 96>}
+func.func @near(%x: tensor<4096x32xf32>, %w: tensor<32x260xf32>, %i: tensor<4096x260xf32>) -> tensor<4096x260xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %w : tensor<4096x32xf32>, tensor<32x260xf32>) outs(%i : tensor<4096x260xf32>) -> tensor<4096x260xf32>
+  return %c : tensor<4096x260xf32>
+}
+// There are at least 8 tasks, if they then have at least 96 rows.
+// CHECK-LABEL: @few_columns
+// CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 102, columns = 192>}
+func.func @few_columns(%x: tensor<200x1024xf32>, %w: tensor<1024x1100xf32>, %i: tensor<200x1100xf32>) -> tensor<200x1100xf32> {
+  %c = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %w : tensor<200x1024xf32>, tensor<1024x1100xf32>) outs(%i : tensor<200x1100xf32>) -> tensor<200x1100xf32>
+  return %c : tensor<200x1100xf32>
+}
 // One task of 128 rows for each of the 6 panels would leave most of 16 threads idle, so that there are two.
 // CHECK-LABEL: @few_tasks
 // CHECK: linalg.contract {{.*}}attn.task = #attn.task<rows = 66>}
