@@ -198,10 +198,10 @@ Panel attn::choosePanel(CpuAttr cpu, const ProductShape &shape) {
   return {shape.columns, 1};
 }
 
-/// The tasks of a product whose right operand is larger than half of L2, and has rows that are each on another page, so
-/// that no prefetch reaches the next row. A task reads these rows once for many rows of its own, whose elements of one
-/// depth of the block take at most half of L2. It computes few columns, so that there are many tasks, and the output of a
-/// task stays in L2.
+/// Returns the tasks of a product whose right operand is larger than half of L2, and has each row on another page. The
+/// hardware does not prefetch across pages, so a task has many rows, and reads the right operand once for all of them.
+/// The elements that the task reads from its own rows, for one depth of the block, take at most half of L2. A task has
+/// few columns, so that there are many tasks, and the output of a task stays in L2.
 static TaskSize planFarColumns(CpuAttr cpu, const ProductShape &shape, BlockAttr block,
                                int64_t least) {
   static constexpr int64_t kMostRows = 384, kColumns = 128, kLeastTasks = 8;
@@ -225,8 +225,8 @@ static TaskSize planFarColumns(CpuAttr cpu, const ProductShape &shape, BlockAttr
   return {rowsOf(parts), columns};
 }
 
-/// Returns `rows`, or the smaller number of rows with which kManyWorkers threads compute the tasks of a product clearly
-/// sooner: 6 tasks of 128 rows take as long as 16, and twice as long as 12 tasks of 64 rows.
+/// Returns the number of rows of a task: `rows`, or fewer if kManyWorkers threads then complete the product clearly
+/// sooner. With 16 threads, 6 tasks of 128 rows take twice as long as 12 tasks of 64 rows.
 static int64_t withManyWorkers(const ProductShape &shape, int64_t rows, int64_t height) {
   // With fewer rows, apart from rounding to whole blocks, one thread would be slower: each task reads its panel again.
   static constexpr int64_t kLeastRows = 64;

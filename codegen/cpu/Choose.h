@@ -23,11 +23,10 @@ double predictPlan(CpuAttr cpu, const AttentionShape &shape, PlanAttr plan, int6
 /// The panels that a weight is packed into for a product.
 Panel choosePanel(CpuAttr cpu, const ProductShape &shape);
 
-/// The part of a product or a convolution that one task computes. Tasks have about equally many rows, enough to be worth
-/// the cost of a task. The elements of these rows take at most half of L2, unless a task would then have too few rows for
-/// each panel that it reads. If the right operand is not in panels, takes more than half of L2, and has rows of more than
-/// 4096 bytes, a task computes a part of its columns for many rows. If `block` is not null, the rows are whole register
-/// blocks.
+/// Returns the part of a product or a convolution that one task computes. Tasks have about equally many rows, enough to
+/// be worth the cost of a task. The elements of these rows take at most half of L2, unless a task would then have too few
+/// rows for each panel that it reads. A task computes a part of the columns if the right operand is not in panels, takes
+/// more than half of L2, and has rows of more than 4096 bytes. If `block` is not null, the rows are whole blocks.
 TaskSize planTask(CpuAttr cpu, const ProductShape &shape, BlockAttr block);
 
 /// The next two functions implement the methods of PlannerInterface that have the same names (passes/plan/Planner.td).

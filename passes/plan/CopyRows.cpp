@@ -39,8 +39,8 @@ namespace attn {
 
 using namespace attn;
 
-/// The number of elements from one row of `value` to the next, if `value` is an argument or a view of one; a row is the
-/// innermost dimension. 0 if `value` is something else, or if this number is unknown.
+/// Returns the number of elements from one row of `value` to the next, where a row is the innermost dimension. Returns 0
+/// if `value` is not an argument or a view of one, or if the number is unknown.
 static int64_t distanceOfRows(Value value) {
   int64_t distance = cast<RankedTensorType>(value.getType()).getShape().back();
   bool isReshaped = false; // whether the innermost dimension of an op before `value` is another one
@@ -65,8 +65,8 @@ static int64_t distanceOfRows(Value value) {
   return ShapedType::isDynamic(distance) ? 0 : distance;
 }
 
-/// The number of iterations of the loops that only one of the two operands of `product` has: rows for the left operand,
-/// columns for the right one. An unknown number of iterations counts as many.
+/// Returns the number of rows of `product` if `operand` is 0, and of columns if it is 1: the iterations of the loops that
+/// index this operand but not the other one. If a number of iterations is unknown, the result is kMany.
 static int64_t countLoops(linalg::LinalgOp product, unsigned operand) {
   static constexpr int64_t kMany = 1 << 20;
   int64_t count = 1;

@@ -28,8 +28,8 @@ namespace attn {
 
 using namespace attn;
 
-/// How much slower than the fastest plan for one thread a plan may be, if the number of threads is unknown and if it is
-/// known, and how much faster it must be for these threads.
+/// A plan may be slower with one thread than the fastest plan by kNearly, or by kNearlyIfKnown if the user names the
+/// number of threads. It is chosen if it is faster than that plan by kClearly with many threads.
 static constexpr double kNearly = 0.01, kNearlyIfKnown = 0.05, kClearly = 0.02;
 
 /// Returns one of `predictions`, which begin with the fastest one. The schedule unfused, which has scores in memory, is

@@ -143,8 +143,8 @@ static int64_t countMergedRows(linalg::LinalgOp product, int64_t innermost) {
   return rows > 1 ? rows : innermost;
 }
 
-/// The number of panels for each row of tasks, which have `shape.rows` rows of a batch item or of merged loops, or a large
-/// number instead of a larger one; 0 if it is unknown.
+/// Returns how many panels the output has, over all batch items, if each panel has `shape.rows` rows and `shape.columns`
+/// columns. The result is at most kMany, and 0 if the number is unknown.
 static int64_t countPanels(linalg::LinalgOp product, const ProductShape &shape) {
   static constexpr double kMany = 1 << 20;
   auto out = cast<ShapedType>(product.getDpsInits()[0].getType());

@@ -68,7 +68,7 @@ struct ProductShape {
   /// Whether the channels of a convolution are the last dimension of its output. They are its columns then, and its
   /// rows are those of the image.
   bool hasChannelsLast = false;
-  /// How many panels each row of tasks has, in all batch items together; 0 if this number is unknown.
+  /// The number of panels of the output, over all batch items; 0 if it is unknown.
   int64_t panels = 0;
 };
 
