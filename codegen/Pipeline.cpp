@@ -97,10 +97,12 @@ static void buildSchedule(OpPassManager &manager, const PipelineOptions &) {
   level.addNestedPass<func::FuncOp>(createPackOperands());
   level.addNestedPass<func::FuncOp>(createPlanProducts());
   addResolveSizes(level);
+  level.addNestedPass<func::FuncOp>(createBoundFills());
   level.addNestedPass<func::FuncOp>(createPerHead());
   level.addNestedPass<func::FuncOp>(createDecomposeAttention()); // attentions inside tasks
   level.addNestedPass<func::FuncOp>(
       createFoldBiasIntoInit()); // the products that compute their scores
+  level.addNestedPass<func::FuncOp>(createBoundFills()); // those of attentions inside tasks
   level.addNestedPass<func::FuncOp>(createPhased());
   level.addNestedPass<func::FuncOp>(createDecode());
   addResolveSizes(level);

@@ -317,8 +317,11 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
       return rewriter.notifyMatchFailure(op, "expected a mask with redundant parts");
     rewriter.modifyOpInPlace(op, [&] {
       op.setMaskAttr(cast_or_null<MaskInterface>(simplified));
-      if (!simplified)
+      if (!simplified) {
         op.removeFillAttr();
+        op.setAdded(false);
+        op.setBounded(false);
+      }
     });
     return success();
   }
@@ -407,7 +410,7 @@ struct DropUnusedProbabilities : OpRewritePattern<AttentionOp> {
         op.getValue(), op.getCaptures(), op.getSink(), op.getOuts().take_front(), op.getOrigin(),
         op.getMaskAttr(), op.getPlanAttr(), rewriter.getArrayAttr(maps.drop_back()),
         op.getScaleAttr(), op.getEmptyRowAttr(), op.getAccTypeAttr(), /*state=*/UnitAttr(),
-        op.getFillAttr());
+        op.getFillAttr(), op.getAddedAttr(), op.getBoundedAttr());
     narrowed->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.inlineRegionBefore(op.getScore(), narrowed.getScore(), narrowed.getScore().end());
     rewriter.replaceAllUsesWith(op->getResult(0), narrowed->getResult(0));
@@ -426,7 +429,8 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
     Block *score = op.getScore().empty() ? nullptr : &op.getScore().front();
     llvm::BitVector isRead(numCaptures);
     for (unsigned i = 0; i < numCaptures; ++i)
-      isRead[i] = score && !score->getArgument(firstArgument + i).use_empty();
+      isRead[i] = (score && !score->getArgument(firstArgument + i).use_empty()) ||
+                  (op.getBounded() && i + 1 == numCaptures);
     MaskInterface mask = op.getMaskAttr();
     if (mask) {
       for (const KeptSet &set : mask.kept(op.getNumBatch())) {
@@ -443,7 +447,8 @@ struct CompactCaptures : OpRewritePattern<AttentionOp> {
         continue;
       auto same = llvm::find_if(kept, [&](unsigned j) {
         return op.getCaptures()[i] == op.getCaptures()[j] &&
-               op.getCaptureMap(i) == op.getCaptureMap(j);
+               op.getCaptureMap(i) == op.getCaptureMap(j) &&
+               !(op.getBounded() && i + 1 == numCaptures);
       });
       renumbered[i] = same - kept.begin();
       if (same == kept.end())

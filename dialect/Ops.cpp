@@ -440,6 +440,15 @@ LogicalResult AttentionOp::verify() {
       fill && (!getMask() || getState() || !fill.getValue().isFinite()))
     return emitOpError() << "expected a fill that is finite, with a mask and without a state, got "
                          << fill;
+  if (getAdded() && !getFill())
+    return emitOpError() << "expected a fill that is added, got none";
+  if (getBounded()) {
+    unsigned last = getCaptures().size() - 1;
+    if (!getAdded() || getCaptures().empty() || getCaptureMap(last).isFunctionOfDim(k) ||
+        !isa<FloatType>(getElementTypeOrSelf(getCaptures()[last].getType())))
+      return emitOpError() << "expected an added fill, and as its bound a last captured operand of "
+                              "floats that do not vary with the key";
+  }
   // A11
   if (!getOrigin().empty() && getOrigin().size() != k + 1)
     return emitOpError() << "expected an origin of " << k + 1 << " indices, got "

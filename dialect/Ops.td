@@ -79,7 +79,9 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
     With a `fill`, which is a finite number, all pairs are kept: the score of a pair that the mask hides is the fill, and
     its value counts. A probability of less than 2^-80 times the largest of its row may become 0. The probability of a
     hidden pair is that small if a score of its row is larger than the fill by 56, which is more than 80 ln(2). Loops
-    skip the hidden pairs of such rows.
+    skip the hidden pairs of such rows. If the fill is `added`, the score of a hidden pair is the sum of the score that
+    the region yields and the fill. If it is also `bounded`, the last captured operand has for each query a number that
+    is not below the magnitude of any score of its hidden pairs, or NaN.
 
     Constraints:
     * (A1) there is one indexing map for each of query, key, value, captured operands, sink and outputs; all maps have
@@ -105,7 +107,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
       is decode, and acc is (batch..., q, e);
     * (A13) if the plan has a group of more than 1, query, key and value have one element type, the sizes of d and e are
       static, and the group divides the size of d;
-    * (A14) a `fill` is a finite number; an op with a fill has a mask, but no `state`.
+    * (A14) a `fill` is a finite number; an op with a fill has a mask, but no `state`; only a fill is `added`, and
+      only such a fill is `bounded`, by floats that do not vary with k.
 
     ```mlir
     %o = attn.attention ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
@@ -123,7 +126,8 @@ def Attn_AttentionOp : Attn_DpsOp<"attention", [AttrSizedOperandSegments,
                        OptionalAttr<Attn_MaskInterface>:$mask, OptionalAttr<Attn_PlanAttr>:$plan,
                        AffineMapArrayAttr:$indexing_maps, F32Attr:$scale,
                        DefaultValuedAttr<Attn_EmptyRowAttr, "::attn::EmptyRow::Zero">:$empty_row,
-                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type, UnitAttr:$state, OptionalAttr<F32Attr>:$fill);
+                       OptionalAttr<TypeAttrOf<AnyFloat>>:$acc_type, UnitAttr:$state, OptionalAttr<F32Attr>:$fill,
+                       UnitAttr:$added, UnitAttr:$bounded);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region AnyRegion:$score);
   let assemblyFormat = [{

@@ -252,7 +252,8 @@ ReferenceResults attn::evaluate(AttentionOp op, const ReferenceValues &values) {
         p[k] = (*score)(pair, point, product());
       } else if (op.getFill()) {
         kept[k] = true;
-        p[k] = op.getFill()->convertToDouble();
+        p[k] = op.getFill()->convertToDouble() +
+               (op.getAdded() ? (*score)(pair, point, product()) : 0);
       }
       max = std::max(max, p[k]);
     }

@@ -106,8 +106,11 @@ std::string attn::printAttention(DictionaryAttr attention) {
   printPlan(out, attention);
   if (Attribute mask = attention.get("mask"))
     out << ", mask " << mask;
-  if (auto fill = attention.getAs<FloatAttr>("fill"))
-    out << " with fill " << llvm::format("%g", fill.getValueAsDouble());
+  if (auto fill = attention.getAs<FloatAttr>("fill")) {
+    auto added = attention.getAs<BoolAttr>("fill_added");
+    out << " with fill " << llvm::format("%g", fill.getValueAsDouble())
+        << (added && added.getValue() ? " added" : "");
+  }
   if (auto share = attention.getAs<FloatAttr>("skipped_share")) {
     auto atCall = attention.getAs<BoolAttr>("skipped_at_call");
     bool isLeast = atCall && atCall.getValue();

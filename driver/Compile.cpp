@@ -317,8 +317,10 @@ DictionaryAttr Compilation::describe(AttentionOp op) {
   if (MaskInterface mask = op.getMaskAttr()) {
     SkippedShare share = getSkippedShare(op);
     fields.set("mask", mask);
-    if (op.getFill())
+    if (op.getFill()) {
       fields.set("fill", op.getFillAttr());
+      fields.set("fill_added", builder.getBoolAttr(op.getAdded()));
+    }
     fields.set("skipped_share", builder.getF64FloatAttr(share.least));
     fields.set("skipped_at_call", builder.getBoolAttr(share.mayGrow));
   }

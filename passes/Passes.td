@@ -90,8 +90,8 @@ def ExtractMask : Pass<"attn-extract-mask", "::mlir::func::FuncOp"> {
     The condition of a `select(hidden, -inf, score)` at the end of the score region says which pairs are kept, and so
     does a captured operand that the mask tests. The pass splits each of these conditions into parts that must all hold.
     A part becomes a named mask that states it, a test of a captured element or, if it does not depend on the scores,
-    an element of a boolean tensor that the pass computes. A finite number of at most -1000 in place of -inf becomes
-    the `fill` of the attention. IR before and after: passes/raise/ExtractMask.cpp.
+    an element of a boolean tensor that the pass computes. A finite number of at most -1000 in place of -inf, or added
+    to the score, becomes the `fill` of the attention. IR before and after: passes/raise/ExtractMask.cpp.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -415,6 +415,17 @@ def Decode : Pass<"attn-decode", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def BoundFills : Pass<"attn-bound-fills", "::mlir::func::FuncOp"> {
+  let summary = "compute bounds of the scores of attentions whose fill is added";
+  let description = [{
+    A captured operand gets, for each query, a bound of the magnitude of its scores. Loops over keys compare the sum of
+    this bound and the fill with the greatest kept score. IR before and after: passes/schedule/BoundFills.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 

@@ -34,6 +34,8 @@ void attn::fillScores(OpBuilder &builder, AttentionOp op, Block &score) {
   Value fill = arith::ConstantOp::create(
       builder, op.getLoc(),
       builder.getFloatAttr(op.getAccumulatorType(), op.getFill()->convertToDouble()));
+  if (op.getAdded())
+    fill = arith::AddFOp::create(builder, op.getLoc(), yield.getValue(), fill);
   yield.setOperand(
       arith::SelectOp::create(builder, op.getLoc(), kept, yield.getValue(), fill).getResult());
 }

@@ -9,7 +9,7 @@
 //
 // A tile of the schedules per-head and phased on a CPU first computes the pairs that the mask keeps, and computes all
 // pairs only if the row of a query needs the fill (TileKeys.cpp). Other schedules, GPUs, and attentions that return
-// their probabilities compute all pairs.
+// their probabilities compute all pairs. So do attentions whose fill is added to scores that have no known bound.
 // Test: test/passes/plan/fill-in-region.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -17,6 +17,7 @@
 #include "dialect/Attn.h"
 #include "passes/Passes.h"
 #include "passes/ScoreBlock.h"
+#include "passes/ScoreBound.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,7 +35,7 @@ using namespace attn;
 static bool testsRows(AttentionOp op) {
   PlanAttr plan = *op.getPlan();
   return llvm::is_contained({Schedule::PerHead, Schedule::Phased}, plan.getSchedule()) &&
-         plan.getStages() == 0 && !op.returnsProbabilities();
+         plan.getStages() == 0 && !op.returnsProbabilities() && (!op.getAdded() || boundScore(op));
 }
 
 namespace {
@@ -49,6 +50,7 @@ struct FillInRegion : attn::impl::FillInRegionBase<FillInRegion> {
       fillScores(builder, op, op.getScore().front());
       op.removeMaskAttr();
       op.removeFillAttr();
+      op.setAdded(false);
     });
   }
 };

@@ -6,6 +6,7 @@
 
 #include "passes/raise/Conditions.h"
 #include "passes/raise/Captures.h"
+#include "passes/raise/PossibleValues.h"
 
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,6 +56,7 @@ private:
   static LogicalResult both(LogicalResult left, LogicalResult right) {
     return failure(failed(left) || failed(right));
   }
+  LogicalResult requireResult(Operation *op, const Test &test, bool truth);
   LogicalResult requireComparison(arith::CmpIOp compare, bool truth);
   LogicalResult requireAtLeast(Value left, Value right, int64_t gap);
   LogicalResult requireAtLeast(const Side &left, const Side &right, int64_t gap);
@@ -199,28 +201,16 @@ LogicalResult ConditionReader::state(Value value, const Test &test, bool truth) 
                   require(select.getFalseValue(), test, truth));
     return failure();
   }
-  if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op)) {
-    // These casts keep zero. They turn true into 1 or, if they are signed, into -1.
-    Value source = op->getOperand(0);
-    bool isSigned = isa<arith::ExtSIOp, arith::SIToFPOp>(op);
-    if (source.getType().isInteger(1)) {
-      int64_t one = isSigned ? -1 : 1;
-      Attribute ofTrue = isa<FloatType>(value.getType())
-                             ? Attribute(builder.getFloatAttr(value.getType(), double(one)))
-                             : builder.getIntegerAttr(value.getType(), one);
-      bool ifTrue = test.holds(ofTrue), ifFalse = test.holds(builder.getZeroAttr(value.getType()));
-      if (ifTrue == ifFalse)
-        return success(ifTrue == truth);
-      return require(source, ifTrue == truth);
-    }
-    if (!test.isZeroTest)
-      return failure();
+  if (isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op) &&
+      test.isZeroTest && !op->getOperand(0).getType().isInteger(1)) {
+    // These casts keep zero.
     bool atZero = test.holds(builder.getZeroAttr(value.getType()));
-    return require(source, isNonzero(), atZero != truth);
+    return require(op->getOperand(0), isNonzero(), atZero != truth);
   }
-
-  if (!op || !value.getType().isInteger(1))
+  if (!op)
     return failure();
+  if (!value.getType().isInteger(1))
+    return requireResult(op, test, truth);
   bool ifTrue = test.holds(builder.getBoolAttr(true));
   if (ifTrue == test.holds(builder.getBoolAttr(false)))
     return success(ifTrue == truth);
@@ -240,6 +230,40 @@ LogicalResult ConditionReader::state(Value value, const Test &test, bool truth) 
     if (std::optional<Test> inner = testOf(op, isZero))
       return require(op->getOperand(0), *inner, truth);
   return failure();
+}
+
+/// The same for the result of `op` and a test of it, if one operand is computed from booleans, and all others are
+/// constants.
+LogicalResult ConditionReader::requireResult(Operation *op, const Test &test, bool truth) {
+  SmallVector<Attribute> operands(op->getNumOperands());
+  std::optional<unsigned> varying;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (matchPattern(operand, m_Constant(&operands[i])))
+      continue;
+    if (varying)
+      return failure();
+    varying = i;
+  }
+  std::optional<SmallVector<Attribute>> values;
+  if (varying)
+    values = findPossibleValues(op->getOperand(*varying));
+  if (!values)
+    return failure();
+  auto fold = [&](Attribute value) {
+    SmallVector<Attribute> all(operands);
+    all[*varying] = value;
+    return foldOp(op, all);
+  };
+  if (!llvm::all_of(*values, fold))
+    return failure();
+  if (op->getOperand(*varying).getType().isInteger(1)) {
+    bool ifFalse = test.holds(fold(values->front())), ifTrue = test.holds(fold(values->back()));
+    if (ifTrue == ifFalse)
+      return success(ifTrue == truth);
+    return require(op->getOperand(*varying), ifTrue == truth);
+  }
+  Test inner{[&](Attribute value) { return test.holds(fold(value)); }, /*isZeroTest=*/false};
+  return require(op->getOperand(*varying), inner, truth);
 }
 
 /// Whether the elements of a captured operand have at most 32 bits, or are sizes of dimensions.

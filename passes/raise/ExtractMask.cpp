@@ -34,6 +34,11 @@
 //   yield (select (%k <= %q), %s, -1.0e9)
 // becomes
 //   attn.attention ins(%q, %k, %v) mask(#attn.causal) {fill = -1.0e9 : f32}
+// A finite fill may also be added to the score:
+//   yield (%s + (1 - uitofp (%k <= %q)) * -1.0e4)
+// becomes
+//   attn.attention ins(%q, %k, %v) mask(#attn.causal) {added, fill = -1.0e4 : f32}
+// if the score is computed from the product and constants alone, so that loops can bound it.
 // Canonicalization drops a region that only yields its score, and captured operands that nothing reads.
 // Test: test/passes/raise/extract-mask.mlir, test/passes/raise/extract-mask-formulas.mlir
 //
@@ -42,14 +47,15 @@
 #include "dialect/Attn.h"
 #include "dialect/KeyBounds.h"
 #include "passes/Passes.h"
+#include "passes/ScoreBound.h"
 #include "passes/raise/Captures.h"
 #include "passes/raise/Conditions.h"
 #include "passes/raise/HiddenPairs.h"
 #include "passes/raise/MaskTensor.h"
+#include "passes/raise/PossibleValues.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 namespace attn {
@@ -83,6 +89,33 @@ static std::optional<double> constantFloat(Value value) {
   return constant.getValueAsDouble();
 }
 
+/// The other value of a scalar that is computed from booleans and constants and has two values, one of which is 0.
+static std::optional<double> findValueBesideZero(Value value) {
+  std::optional<SmallVector<Attribute>> values = findPossibleValues(value);
+  if (!values)
+    return std::nullopt;
+  std::optional<double> nonzero;
+  bool hasZero = false;
+  for (Attribute possible : *values) {
+    double number = cast<FloatAttr>(possible).getValueAsDouble();
+    if (number == 0)
+      hasZero = true;
+    else if (nonzero.value_or(number) == number)
+      nonzero = number;
+    else
+      return std::nullopt;
+  }
+  return hasZero ? nonzero : std::nullopt;
+}
+
+/// Computes before `op` whether `value` differs from 0.
+static Value isNonzero(Operation *op, Value value) {
+  OpBuilder builder(op);
+  Value zero =
+      arith::ConstantOp::create(builder, op->getLoc(), builder.getZeroAttr(value.getType()));
+  return arith::CmpFOp::create(builder, op->getLoc(), arith::CmpFPredicate::UNE, value, zero);
+}
+
 static std::optional<Fill> matchFill(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
@@ -98,16 +131,17 @@ static std::optional<Fill> matchFill(Value value) {
   };
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return fillOf(select, kGreatestSkippedFill);
-  // The op may also add the fill or 0 to the score. The sum is the fill only if the fill is near the lowest float.
-  if (isa<arith::AddFOp>(op))
-    for (unsigned i : {0, 1})
-      if (auto select = op->getOperand(i).getDefiningOp<arith::SelectOp>())
-        if (std::optional<Fill> fill = fillOf(select, kGreatestFiniteFill);
-            fill && matchPattern(fill->score, m_AnyZeroFloat())) {
-          fill->score = op->getOperand(1 - i);
-          fill->isAdded = true;
-          return fill;
-        }
+  // The op may also add the fill or 0 to the score, or subtract its negative.
+  bool isDifference = isa<arith::SubFOp>(op);
+  if (isDifference || isa<arith::AddFOp>(op))
+    for (unsigned i = isDifference ? 1 : 0; i < 2; ++i)
+      if (std::optional<double> nonzero = findValueBesideZero(op->getOperand(i))) {
+        double added = isDifference ? -*nonzero : *nonzero;
+        if (added <= kGreatestSkippedFill)
+          return Fill{
+              op,    op->getOperand(1 - i), isNonzero(op, op->getOperand(i)), /*hides=*/true,
+              added, /*isAdded=*/true};
+      }
   return std::nullopt;
 }
 
@@ -133,41 +167,11 @@ static SmallVector<Attribute> masksOf(AttentionOp op) {
   return mask ? SmallVector<Attribute>{mask} : SmallVector<Attribute>();
 }
 
-/// An upper bound of |score| in multiples of the product of query and key, if `score` is computed from that product and
-/// constants alone, so that no captured tensor can hide the pair.
-static std::optional<double> findGrowth(AttentionOp op, Value score,
-                                        DenseMap<Value, std::optional<double>> &known) {
-  if (std::optional<double> constant = constantFloat(score))
-    return std::abs(*constant);
-  if (auto argument = dyn_cast<BlockArgument>(score))
-    return argument.getArgNumber() == op.getKDim() + 1 ? std::optional(1.0) : std::nullopt;
-  auto [entry, isNew] = known.try_emplace(score);
-  if (!isNew)
-    return entry->second;
-  Operation *inner = score.getDefiningOp();
-  std::optional<double> growth;
-  if (isa<math::TanhOp>(inner) && findGrowth(op, inner->getOperand(0), known))
-    growth = 1;
-  if (isa<arith::MulFOp, arith::DivFOp, arith::AddFOp, arith::SubFOp>(inner)) {
-    std::optional<double> left = findGrowth(op, inner->getOperand(0), known),
-                          right = findGrowth(op, inner->getOperand(1), known);
-    bool byConstant = constantFloat(inner->getOperand(1)).has_value();
-    if (left && right && isa<arith::AddFOp, arith::SubFOp>(inner))
-      growth = *left + *right;
-    else if (left && right && isa<arith::DivFOp>(inner) && byConstant)
-      growth = *left / *right;
-    else if (left && right && isa<arith::MulFOp>(inner) &&
-             (byConstant || constantFloat(inner->getOperand(0))))
-      growth = *left * *right;
-  }
-  return known[score] = growth;
-}
-
-/// Whether `score` stays within half the greatest float, so that a finite fill beside it gets probability 0.
+/// Whether `score` is computed from the product and constants alone and stays within half the greatest float, so that a
+/// fill near the lowest float gets probability 0 beside it.
 static bool isWithinBounds(AttentionOp op, Value score) {
-  DenseMap<Value, std::optional<double>> known;
-  std::optional<double> growth = findGrowth(op, score, known);
-  return growth && *growth < 0x1p64;
+  std::optional<double> bound = boundScore(op, score);
+  return bound && *bound < 0x1p64;
 }
 
 namespace {
@@ -203,8 +207,6 @@ static SmallVector<Attribute> withBounds(SmallVector<Attribute> masks, const Kep
   return masks;
 }
 
-static bool isNearLowest(const Fill &fill) { return fill.value <= kGreatestFiniteFill; }
-
 /// Whether every row keeps a pair under the present mask and the conditions.
 static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   Kept bounds = keptBy(conditions);
@@ -216,20 +218,38 @@ static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
   return !mayHaveEmptyRow(AndAttr::get(op.getContext(), all), op.getNumBatch(), counts);
 }
 
-/// Returns how many of `fills`, counted from the outermost, become the mask, and their value if it is finite.
-static std::pair<size_t, std::optional<double>> chooseFills(AttentionOp op, ArrayRef<Fill> fills,
-                                                            bool hasMask) {
-  double value = fills.front().value;
-  bool isFinite = fills.front().isFinite();
-  if (isFinite && hasMask) // the mask hides pairs before the fills count
-    return {0, std::nullopt};
+static bool isNearLowest(const Fill &fill) { return fill.value <= kGreatestFiniteFill; }
+
+/// Whether `fill` is the sum of the fill and the score: a score that is small beside a number near the lowest float does
+/// not change it.
+static bool isSum(AttentionOp op, const Fill &fill) {
+  return fill.isAdded && fill.isFinite() && !(isNearLowest(fill) && isWithinBounds(op, fill.score));
+}
+
+/// Whether the mask can state all of `fill`, which is a sum and hides the pairs outside of `kept`, and loops can skip
+/// these pairs: usual scores are far above the fill.
+static bool canSkipSum(AttentionOp op, const Fill &fill, const Kept &kept) {
+  constexpr double kUsualProduct = 128;
+  auto canCompute = [&](Part part) { return canComputeTensor(op, part); };
+  std::optional<double> bound = boundScore(op, fill.score);
+  return bound && *bound * kUsualProduct <= -fill.value && llvm::all_of(kept.rest, canCompute) &&
+         llvm::all_of(kept.lowerParts, canCompute);
+}
+
+/// Returns how many of `fills`, counted from the outermost, become the mask. `kept` are the pairs that the outermost
+/// keeps.
+static size_t countFillsOfMask(AttentionOp op, ArrayRef<Fill> fills, const Kept &kept,
+                               bool hasMask) {
+  const Fill &first = fills.front();
+  if (first.isFinite() && hasMask) // the mask hides pairs before the fills count
+    return 0;
+  if (isSum(op, first))
+    return canSkipSum(op, first, kept) ? 1 : 0;
   // A pair that one of these fills hides has the score of this fill, if the fills have one value and are not added to
   // large scores.
-  auto *end = llvm::find_if(fills, [&](const Fill &fill) {
-    return fill.value != value || (isFinite && fill.isAdded && !isWithinBounds(op, fill.score));
-  });
-  size_t count = end - fills.begin();
-  return {count, isFinite && count > 0 ? std::optional(value) : std::nullopt};
+  auto *end = llvm::find_if(
+      fills, [&](const Fill &fill) { return fill.value != first.value || isSum(op, fill); });
+  return end - fills.begin();
 }
 
 /// Moves the fills at the end of the region to the mask, and splits mask tensors that the graph computes.
@@ -267,12 +287,16 @@ static void extractMask(AttentionOp op) {
 
   MLIRContext *context = op.getContext();
   std::optional<double> filled;
+  bool isAdded = false;
   if (llvm::any_of(fills, [](const Fill &fill) { return fill.isFinite(); }) &&
       !(llvm::all_of(fills, isNearLowest) && isWithinBounds(op, score) &&
         keepsEveryRow(op, conditions))) {
-    auto [count, value] = chooseFills(op, fills, /*hasMask=*/!masks.empty());
+    size_t count =
+        countFillsOfMask(op, fills, conditions[numGiven].kept, /*hasMask=*/!masks.empty());
     conditions.truncate(numGiven + count);
-    filled = value;
+    if (count > 0 && fills.front().isFinite())
+      filled = fills.front().value;
+    isAdded = filled && isSum(op, fills.front());
   }
   if (!canTakeLower(keptBy(conditions)))
     for (Condition &condition : conditions) {
@@ -295,11 +319,14 @@ static void extractMask(AttentionOp op) {
   if (masks.empty()) {
     op.removeMaskAttr();
     op.removeFillAttr();
+    op.setAdded(false);
     return;
   }
   op.setMaskAttr(masks.size() == 1 ? cast<MaskInterface>(masks[0]) : AndAttr::get(context, masks));
-  if (filled)
+  if (filled) {
     op.setFillAttr(Builder(context).getF32FloatAttr(*filled));
+    op.setAdded(isAdded);
+  }
 }
 
 namespace {

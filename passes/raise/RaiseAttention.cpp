@@ -680,7 +680,8 @@ void Raiser::rewrite(Value score) {
                           /*origin=*/ValueRange(), /*mask=*/nullptr, /*plan=*/nullptr,
                           rewriter.getAffineMapArrayAttr(maps), rewriter.getF32FloatAttr(1.0f),
                           EmptyRowAttr::get(context, emptyRow), /*acc_type=*/nullptr,
-                          /*state=*/nullptr, /*fill=*/nullptr);
+                          /*state=*/nullptr, /*fill=*/nullptr, /*added=*/nullptr,
+                          /*bounded=*/nullptr);
 
   if (score != region.getArgument(rank) || !captures.empty()) {
     YieldOp::create(builder, loc, score);

@@ -159,7 +159,8 @@ AttentionOp Splitter::createState(AttentionOp tile, ValueRange outs) {
       tile.getCaptures(), /*sink=*/Value(), outs, tile.getOrigin(), op.getMaskAttr(),
       op.getPlanAttr(), rewriter.getAffineMapArrayAttr(maps), op.getScaleAttr(),
       /*empty_row=*/EmptyRowAttr(), op.getAccTypeAttr(), rewriter.getUnitAttr(),
-      /*fill=*/nullptr);
+      /*fill=*/nullptr, /*added=*/nullptr,
+      /*bounded=*/nullptr);
   state->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.inlineRegionBefore(tile.getScore(), state.getScore(), state.getScore().end());
   return state;

@@ -67,7 +67,7 @@ static bool multipliesMatrices(linalg::LinalgOp product, unsigned row, unsigned 
 /// The ops that stay outside the tasks among those that compute captured operands. Some products are needed twice,
 /// because queries, keys or values depend on them too. Others, such as a Linear layer that computes the bias of a pair
 /// for all heads from its features, would be left with one column in the task of a head. An op that shares tasks of rows
-/// with such a product stays with it.
+/// with such a product stays with it. The bounds of scores (BoundFills.cpp) are computed once for all tiles of queries.
 static OpSet findOutside(AttentionOp op) {
   OpSet ofOperands, outside;
   for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
@@ -100,6 +100,9 @@ static OpSet findOutside(AttentionOp op) {
     for (Operation *producer : producersOf(capture))
       if (std::optional<int64_t> group = groupOf(producer); group && groups.contains(*group))
         outside.insert(producer);
+  if (op.getBounded()) // by the maximum over all keys
+    for (Operation *producer : producersOf(op.getCaptures().back()))
+      outside.insert(producer);
   return outside;
 }
 

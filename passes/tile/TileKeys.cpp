@@ -25,6 +25,8 @@
 //   scf.if %any {
 //     scf.for %j = 0 to %n step 128 { attn.online_step ... score { ..., select M, score, fill } }   from a new state
 //     the sums and accumulators of these queries replace the others }
+// If the fill is `added`, hidden pairs have the score `score + fill`, and the maximum is compared with the fill plus the
+// captured bound of the scores, which may be NaN.
 //
 // A scale of magnitude below 1 is split into a power of two and a factor from 1 to 2. The packed queries are multiplied
 // by the power, which has no rounding error unless a scaled query is a denormal number; the exponential applies the
@@ -195,6 +197,10 @@ private:
   /// those of `state` for the other queries. Nothing reads the maximum afterwards. `start` creates a state before the
   /// first key.
   State fill(const State &state, Value query, llvm::function_ref<State()> start);
+  /// The captured operand that bounds the scores of each query; steps do not read it.
+  std::optional<unsigned> getBound() {
+    return op.getBounded() ? std::optional<unsigned>(op.getCaptures().size() - 1) : std::nullopt;
+  }
 
   /// The captured tiles of a step at keys `[k0, k0 + ks)`, their maps, and the captured operands that the step drops:
   /// without a mask, the step has only the captured operands that the score region reads.
@@ -545,7 +551,7 @@ KeyLoops::Score KeyLoops::score(OpFoldResult k0, OpFoldResult ks, MaskInterface 
   for (unsigned i = 0; i < op.getCaptures().size(); ++i) {
     bool inRegion =
         !op.getScore().empty() && !op.getScore().getArgument(op.getKDim() + 2 + i).use_empty();
-    if (!mask && !inRegion && !isFilling) {
+    if (i == getBound() || (!mask && !inRegion && !isFilling)) {
       result.dropped.set(i);
       continue;
     }
@@ -773,9 +779,20 @@ KeyLoops::State KeyLoops::fill(const State &state, Value query, llvm::function_r
   // The fill and the maximum are rounded to f32, so the bound is larger by |fill| * 2^-22.
   double fill = op.getFill()->convertToDouble();
   double least = (fill + 56 + std::abs(fill) * 0x1p-22) / unit;
-  auto isAbove = [&](OpBuilder &b, Location loc, Value max) -> Value { // false for NaN
-    Value bound = arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), least));
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, max, bound);
+  SmallVector<Value> ofQueries = {state.max};
+  if (std::optional<unsigned> bound = getBound())
+    ofQueries.push_back(view(op.getCaptures()[*bound], op.getCaptureMap(*bound), zero, zero).slice);
+  // False for NaN. `row` is the maximum of a query and, if the fill is added, the bound of its scores.
+  auto isAbove = [&](OpBuilder &b, Location loc, ValueRange row) -> Value {
+    auto constant = [&](double number) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getFloatAttr(scoreType(), number));
+    };
+    Value bound = constant(least);
+    if (row.size() > 1) {
+      Value ofScores = arith::MulFOp::create(b, loc, row[1], constant(1 / unit));
+      bound = arith::AddFOp::create(b, loc, bound, ofScores);
+    }
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, row[0], bound);
   };
   Value no = arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(false));
   auto rows = scf::ForOp::create(rewriter, loc, toValue(zero), toValue(numQueries()), toValue(one),
@@ -783,9 +800,11 @@ KeyLoops::State KeyLoops::fill(const State &state, Value query, llvm::function_r
   {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(rows.getBody());
-    Value max = tensor::ExtractOp::create(rewriter, loc, state.max, rows.getInductionVar());
+    SmallVector<Value> row;
+    for (Value tensor : ofQueries)
+      row.push_back(tensor::ExtractOp::create(rewriter, loc, tensor, rows.getInductionVar()));
     Value isBelow =
-        arith::XOrIOp::create(rewriter, loc, isAbove(rewriter, loc, max),
+        arith::XOrIOp::create(rewriter, loc, isAbove(rewriter, loc, row),
                               arith::ConstantOp::create(rewriter, loc, rewriter.getBoolAttr(true)));
     Value any = arith::OrIOp::create(rewriter, loc, rows.getRegionIterArg(0), isBelow);
     scf::YieldOp::create(rewriter, loc, any);
@@ -812,11 +831,15 @@ KeyLoops::State KeyLoops::fill(const State &state, Value query, llvm::function_r
     AffineMap ofQuery =
         AffineMap::get(rank, 0, {rewriter.getAffineDimExpr(rank - 1)}, op.getContext());
     SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-    return linalg::GenericOp::create(rewriter, loc, kept.getType(), ValueRange{state.max, filled},
-                                     kept, ArrayRef<AffineMap>{ofQuery, identity, identity}, loops,
+    SmallVector<Value> inputs(ofQueries);
+    SmallVector<AffineMap> maps(ofQueries.size(), ofQuery);
+    inputs.push_back(filled);
+    maps.append({identity, identity});
+    return linalg::GenericOp::create(rewriter, loc, kept.getType(), inputs, kept, maps, loops,
                                      [&](OpBuilder &b, Location loc, ValueRange args) {
                                        Value chosen = arith::SelectOp::create(
-                                           b, loc, isAbove(b, loc, args[0]), args[2], args[1]);
+                                           b, loc, isAbove(b, loc, args.drop_back(2)), args.back(),
+                                           args.drop_back().back());
                                        linalg::YieldOp::create(b, loc, chosen);
                                      })
         .getResult(0);

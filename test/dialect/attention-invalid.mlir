@@ -577,3 +577,31 @@ func.func @invalid(%x: tensor<2x8x4xf32>) {
       outs(%x : tensor<2x8x4xf32>) mask(#attn.causal) {fill = 0xFF800000 : f32, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
   return
 }
+
+// -----
+
+// A14: a bound is a captured operand.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected an added fill, and as its bound a last captured operand of floats that do not vary with the key}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.causal) {added, bounded, fill = -1.0e4 : f32, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// A14: only a fill is added.
+#q = affine_map<(b, q, k, d, e) -> (b, q, d)>
+#k = affine_map<(b, q, k, d, e) -> (b, k, d)>
+#v = affine_map<(b, q, k, d, e) -> (b, k, e)>
+#o = affine_map<(b, q, k, d, e) -> (b, q, e)>
+func.func @invalid(%x: tensor<2x8x4xf32>) {
+  // expected-error @+1 {{expected a fill that is added, got none}}
+  %r = attn.attention ins(%x, %x, %x : tensor<2x8x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>)
+      outs(%x : tensor<2x8x4xf32>) mask(#attn.causal) {added, indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} -> tensor<2x8x4xf32>
+  return
+}

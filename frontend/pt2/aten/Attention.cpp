@@ -227,7 +227,8 @@ static LogicalResult scaledDotProductAttention(Call &call) {
                                 b.getF32FloatAttr(in->scale),
                                 EmptyRowAttr::get(b.getContext(), EmptyRow::Zero),
                                 accumulator == DType::F32 ? TypeAttr() : TypeAttr::get(score),
-                                /*state=*/nullptr, /*fill=*/nullptr);
+                                /*state=*/nullptr, /*fill=*/nullptr, /*added=*/nullptr,
+                                /*bounded=*/nullptr);
   if (isBias) {
     SmallVector<Type> types(k + 1, b.getIndexType());
     types.append({score, elementType(in->mask->dtype, b.getContext())});

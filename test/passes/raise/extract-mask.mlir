@@ -306,6 +306,144 @@ func.func @finite_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor
   return %o : tensor<2x9x8xf32>
 }
 
+// A number computed from a condition is added: 0 at kept pairs, and -1e4 at hidden pairs. A bound of the other scores is
+// known, since they are a softcap of the product.
+// CHECK-LABEL: @added_fill(
+// CHECK: mask(#attn.causal) {added, fill = -1.000000e+04 : f32
+// CHECK: arith.mulf
+// CHECK-NEXT: attn.yield
+func.func @added_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %cap = arith.constant 30.0 : f32
+        %low = arith.constant -1.0e4 : f32
+        %one = arith.constant 1.0 : f32
+        %tanh = math.tanh %s : f32
+        %capped = arith.mulf %tanh, %cap : f32
+        %keep = arith.cmpi sge, %q, %k : index
+        %float = arith.uitofp %keep : i1 to f32
+        %hide = arith.subf %one, %float : f32
+        %fill = arith.mulf %hide, %low : f32
+        %t = arith.addf %capped, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// The negative of the fill is subtracted. The condition has two parts, multiplied as integers.
+// CHECK-LABEL: @subtracted_fill(
+// CHECK: linalg.generic
+// CHECK: attn.attention {{.*}} mask(#attn.dense<0>) {added, fill = -1.000000e+04 : f32
+// CHECK-NOT: score
+func.func @subtracted_fill(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %high = arith.constant 1.0e4 : f32
+        %one = arith.constant 1 : i64
+        %before = arith.cmpi sge, %q, %k : index
+        %left = arith.extui %before : i1 to i64
+        %right = arith.extui %e0 : i1 to i64
+        %both = arith.muli %left, %right : i64
+        %hide = arith.subi %one, %both : i64
+        %float = arith.sitofp %hide : i64 to f32
+        %fill = arith.mulf %float, %high : f32
+        %t = arith.subf %s, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+// Not these: a captured bias has no known bound, two fills that are added may hide a pair twice, usual scores may exceed
+// 100, an integer of the caller may be other than 0 and 1, and the mask cannot state all of a condition that reads the
+// score.
+// CHECK-LABEL: @added_to_bias(
+// CHECK-NOT: mask(
+// CHECK-LABEL: @added_twice(
+// CHECK-NOT: mask(
+// CHECK-LABEL: @added_small_fill(
+// CHECK-NOT: mask(
+// CHECK-LABEL: @added_integer(
+// CHECK-NOT: mask(
+// CHECK-LABEL: @added_to_threshold(
+// CHECK-NOT: mask(
+func.func @added_to_bias(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: f32):
+        %low = arith.constant -1.0e4 : f32
+        %zero = arith.constant 0.0 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %fill = arith.select %ahead, %low, %zero : f32
+        %u = arith.addf %s, %e0 : f32
+        %t = arith.addf %u, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+func.func @added_twice(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi1>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i1):
+        %low = arith.constant -1.0e4 : f32
+        %zero = arith.constant 0.0 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %fill = arith.select %ahead, %low, %zero : f32
+        %second = arith.select %e0, %zero, %low : f32
+        %u = arith.addf %s, %second : f32
+        %t = arith.addf %u, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+func.func @added_small_fill(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %low = arith.constant -100.0 : f32
+        %zero = arith.constant 0.0 : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %fill = arith.select %ahead, %low, %zero : f32
+        %t = arith.addf %s, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+func.func @added_integer(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi64>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) captures(%c0 : tensor<9x9xi64>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #qk, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32, %e0: i64):
+        %low = arith.constant -1.0e4 : f32
+        %one = arith.constant 1 : i64
+        %hide = arith.subi %one, %e0 : i64
+        %float = arith.sitofp %hide : i64 to f32
+        %fill = arith.mulf %float, %low : f32
+        %t = arith.addf %s, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
+func.func @added_to_threshold(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %low = arith.constant -1.0e4 : f32
+        %zero = arith.constant 0.0 : f32
+        %small = arith.cmpf olt, %s, %zero : f32
+        %ahead = arith.cmpi sgt, %k, %q : index
+        %hide = arith.ori %small, %ahead : i1
+        %fill = arith.select %hide, %low, %zero : f32
+        %t = arith.addf %s, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
 // A small fill may exceed other scores of many rows, so it stays a score.
 // CHECK-LABEL: @small_fill(
 // CHECK-NOT: mask(

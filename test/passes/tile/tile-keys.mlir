@@ -444,3 +444,34 @@ func.func @fill(%q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %v: tensor<500x64
       mask(#attn.causal) plan(<"per-head", q = 48, k = 64>) {fill = -1.0e4 : f32, indexing_maps = [#q, #k, #v, #o], scale = 1.25 : f32} -> tensor<48x64xf32>
   return %o : tensor<48x64xf32>
 }
+
+// -----
+
+#q = affine_map<(q, k, d, e) -> (q, d)>
+#k = affine_map<(q, k, d, e) -> (k, d)>
+#v = affine_map<(q, k, d, e) -> (k, e)>
+#b = affine_map<(q, k, d, e) -> (q)>
+#o = affine_map<(q, k, d, e) -> (q, e)>
+// If the fill is added, hidden pairs have the sum as their score, and the maximum is compared with the captured bound of
+// the query plus -1e4 + 56 + 1e4 * 2^-22. Steps do not read the bound.
+// CHECK-LABEL: @added(
+// CHECK-SAME: %[[BOUND:[a-z0-9]*]]: tensor<48xf32>
+// CHECK: attn.online_step
+// CHECK-NOT: captures
+// CHECK-SAME: mask(#attn.causal)
+// CHECK: scf.for
+// CHECK: %[[MAX:.*]] = tensor.extract
+// CHECK: %[[ROW:.*]] = tensor.extract %[[BOUND]]
+// CHECK: %[[LEAST:.*]] = arith.addf %[[ROW]], %cst
+// CHECK: arith.cmpf ogt, %[[MAX]], %[[LEAST]]
+// CHECK: attn.online_step
+// CHECK-NOT: captures
+// CHECK: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[S:.*]]: f32):
+// CHECK: %[[SUM:.*]] = arith.addf %[[S]], %cst
+// CHECK: arith.select %{{.*}}, %[[S]], %[[SUM]]
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[BOUND]], %{{.*}} : tensor<48xf32>, tensor<48xf32>, tensor<48xf32>)
+func.func @added(%q: tensor<48x64xf32>, %k: tensor<500x64xf32>, %v: tensor<500x64xf32>, %bound: tensor<48xf32>, %e: tensor<48x64xf32>) -> tensor<48x64xf32> {
+  %o = attn.attention ins(%q, %k, %v : tensor<48x64xf32>, tensor<500x64xf32>, tensor<500x64xf32>) captures(%bound : tensor<48xf32>) outs(%e : tensor<48x64xf32>)
+      mask(#attn.causal) plan(<"per-head", q = 48, k = 64>) {added, bounded, fill = -1.0e4 : f32, indexing_maps = [#q, #k, #v, #b, #o], scale = 0.125 : f32} -> tensor<48x64xf32>
+  return %o : tensor<48x64xf32>
+}
