@@ -35,7 +35,9 @@ static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createFoldGathers());
   manager.addNestedPass<func::FuncOp>(createRaiseSoftmax());
   manager.addNestedPass<func::FuncOp>(createSplitMergedBatch());
-  addResolveSizes(manager); // for the results of SplitMergedBatch
+  manager.addNestedPass<func::FuncOp>(createMergeGrids());
+  manager.addNestedPass<func::FuncOp>(createRowsAfterValues());
+  addResolveSizes(manager); // for the results of these passes
   manager.addNestedPass<func::FuncOp>(createRaiseAttention());
   manager.addNestedPass<func::FuncOp>(createExtractMask());
   manager.addNestedPass<func::FuncOp>(createFoldScale());

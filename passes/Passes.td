@@ -44,10 +44,12 @@ def FoldGathers : Pass<"attn-fold-gathers", "::mlir::func::FuncOp"> {
 def RaiseSoftmax : Pass<"attn-raise-softmax", "::mlir::func::FuncOp"> {
   let summary = "replace linalg ops that together compute a softmax with linalg.softmax";
   let description = [{
-    exp(s - max(s)) / sum(exp(s - max(s))), with the maximum and the sum along one dimension, becomes `linalg.softmax`.
+    exp(s - max(s)) / sum(exp(s - max(s))), with the maximum and the sum along one dimension, becomes `linalg.softmax`,
+    and so do exp(log_softmax(s)), exp(s - logsumexp(s)), and the same with exp2 or a constant factor of s.
     IR before and after: passes/raise/RaiseSoftmax.cpp.
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def SplitMergedBatch : Pass<"attn-split-merged-batch", "::mlir::func::FuncOp"> {
@@ -57,6 +59,26 @@ def SplitMergedBatch : Pass<"attn-split-merged-batch", "::mlir::func::FuncOp"> {
     that merges batch dimensions of probabilities moves behind the product that reads the probabilities. Both kinds of
     reshapes also move past the softmax and past the elementwise ops around it. Where a split and a merge meet, they
     cancel out, so the products keep their batch dimensions. IR before and after: passes/raise/SplitMergedBatch.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def MergeGrids : Pass<"attn-merge-grids", "::mlir::func::FuncOp"> {
+  let summary = "compute elementwise ops on split dimensions, whose result is merged again, on merged dimensions";
+  let description = [{
+    Elementwise ops between a `tensor.expand_shape` and a `tensor.collapse_shape` that undoes it become ops on the
+    dimensions before the split. IR before and after: passes/raise/MergeGrids.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def RowsAfterValues : Pass<"attn-rows-after-values", "::mlir::func::FuncOp"> {
+  let summary = "move ops on whole rows of probabilities behind the product with the values";
+  let description = [{
+    An elementwise op that multiplies or divides each row of probabilities by a number, or sets rows to 0, moves behind
+    the product that reads its result. IR before and after: passes/raise/RowsAfterValues.cpp.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];

@@ -104,15 +104,24 @@ static bool isStart(Attribute start, Operation *combiner) {
   return start == *neutral;
 }
 
+/// Whether the values that the region of `op` uses and that are defined outside of it are constants.
+static bool usesOnlyConstants(linalg::LinalgOp op) {
+  return llvm::all_of(*op.getBlock(), [&](Operation &inner) {
+    return llvm::all_of(inner.getOperands(), [&](Value operand) {
+      return operand.getParentBlock() == op.getBlock() || matchPattern(operand, m_Constant());
+    });
+  });
+}
+
 std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
   Access access = element.getRead();
   auto op = access.tensor ? access.tensor.getDefiningOp<linalg::LinalgOp>() : linalg::LinalgOp();
   if (!op || !op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1 ||
-      op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1)
+      op.getNumDpsInputs() == 0 || op.getNumDpsInits() != 1 || !usesOnlyConstants(op))
     return std::nullopt;
   SmallVector<Operation *> combiners;
   Value reduced = matchReduction(op.getRegionOutputArgs(), 0, combiners);
-  if (!reduced || reduced != op.getRegionInputArgs()[0] || combiners.size() != 1)
+  if (!reduced || combiners.size() != 1)
     return std::nullopt;
   if (!isStart(Element::of(op.getDpsInits()[0]).getConstant(), combiners.front()))
     return std::nullopt;
@@ -136,6 +145,9 @@ std::optional<RowReduction> attn::matchRowReduction(const Element &element) {
     bool isSame = coordinate == getAffineDimExpr(position, op.getContext());
     if (!isSame && (findLoop(coordinate) || type.getDimSize(position) != 1))
       return std::nullopt;
+    loops[loop] = getAffineDimExpr(position, op.getContext());
   }
-  return RowReduction{op.getDpsInputs()[0], *dim, combiners.front()};
+  AffineMap coordinates = AffineMap::get(access.map.getNumDims(), 0, loops, op.getContext());
+  return RowReduction{op.getDpsInputs()[0], *dim, combiners.front(),
+                      Element::resolve(reduced, op, coordinates)};
 }

@@ -54,9 +54,11 @@ public:
            read.map == other.read.map;
   }
 
-private:
+  /// The value `scalar` of the region of `body` where the loops have the coordinates `loops`. Values that the region uses
+  /// and that are defined outside of it must be constants.
   static Element resolve(mlir::Value scalar, mlir::linalg::LinalgOp body, mlir::AffineMap loops);
 
+private:
   Access read;
   mlir::Operation *op = nullptr;
   mlir::linalg::LinalgOp body; // whose region holds `op`
@@ -64,11 +66,13 @@ private:
   bool isOfSlice = false;
 };
 
-/// A reduction of `input` along `dim`: `combiner` combines an element with the result of the elements before it.
+/// A reduction along dimension `dim` of `input`, whose dimensions are the coordinates. `combiner` combines `element`, an
+/// element of `input` or a scalar that is computed from it, with the result of the elements before it.
 struct RowReduction {
   mlir::Value input;
   unsigned dim;
   mlir::Operation *combiner;
+  Element element;
 };
 
 /// The reduction whose result `element` reads; none if the reduction does not start from the neutral element of its

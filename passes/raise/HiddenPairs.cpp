@@ -61,7 +61,7 @@ bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
   if (!row || row->dim != dim || !haveEqualSizes(row->input, scores) ||
       !(isNegated ? isa<arith::OrIOp>(row->combiner) : isa<arith::AndIOp>(row->combiner)))
     return false;
-  Element test = Element::of(row->input);
+  Element test = row->element;
   bool isTestNegated = takeNegations(test);
   auto compare = dyn_cast_or_null<arith::CmpFOp>(test.getOp());
   if (!compare)

@@ -29,6 +29,7 @@
 
 #include "dialect/Attn.h"
 #include "dialect/Finding.h"
+#include "dialect/Report.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
@@ -132,6 +133,26 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
 //===----------------------------------------------------------------------===//
 // Raising
 //===----------------------------------------------------------------------===//
+
+/// `op` for a remark: its line in the source or, if it has none, its name.
+static std::string describe(Operation *op) {
+  if (!op->getLoc()->findInstanceOf<FileLineColLoc>())
+    return ("'" + op->getName().getStringRef() + "'").str();
+  return "the op at " + getSource(op->getLoc());
+}
+
+/// The op or the argument that `tensor` comes from, for a remark.
+static std::string describe(Value tensor) {
+  if (Operation *op = tensor.getDefiningOp())
+    return describe(op);
+  auto argument = cast<BlockArgument>(tensor);
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                               AttnDialect::kNameAttr)
+                       : StringAttr();
+  return name ? ("the argument '" + name.getValue() + "'").str()
+              : "argument " + std::to_string(argument.getArgNumber());
+}
 
 namespace {
 
@@ -264,16 +285,55 @@ void Raiser::findSink() {
       {concat.getInputs()[column], AffineMap::get(rank, 0, coordinates, context)});
 }
 
+/// Whether `condition` is true exactly if `probability` is NaN.
+static bool isNaNTest(const Element &condition, const Element &probability) {
+  auto compare = dyn_cast_or_null<arith::CmpFOp>(condition.getOp());
+  if (!compare || !(condition.getOperand(0) == probability))
+    return false;
+  Element other = condition.getOperand(1);
+  auto number = dyn_cast_or_null<FloatAttr>(other.getConstant());
+  return compare.getPredicate() == arith::CmpFPredicate::UNO
+             ? other == probability || (number && !number.getValue().isNaN())
+             : compare.getPredicate() == arith::CmpFPredicate::UNE && other == probability;
+}
+
+/// Strips selects of other numbers where `probability` is infinite, as nan_to_num has them: no probability is infinite.
+static Element withoutInfinities(Element element, const Element &probability) {
+  while (isa_and_nonnull<arith::SelectOp>(element.getOp())) {
+    Element condition = element.getOperand(0);
+    auto compare = dyn_cast_or_null<arith::CmpFOp>(condition.getOp());
+    if (!compare || compare.getPredicate() != arith::CmpFPredicate::OEQ ||
+        !(condition.getOperand(0) == probability))
+      break;
+    auto number = dyn_cast_or_null<FloatAttr>(condition.getOperand(1).getConstant());
+    if (!number || !number.getValue().isInfinity())
+      break;
+    element = element.getOperand(2);
+  }
+  return element;
+}
+
+/// The op that reads `tensor`, perhaps also through other ops, such as a test for NaN, that nothing else reads.
+static Operation *findLastReader(Value tensor) {
+  for (Operation *last : tensor.getUsers())
+    if (llvm::all_of(tensor.getUsers(), [&](Operation *reader) {
+          return reader == last ||
+                 (!reader->use_empty() &&
+                  llvm::all_of(reader->getUsers(), [&](Operation *user) { return user == last; }));
+        }))
+      return last;
+  return nullptr;
+}
+
 /// Finds out whether an op sets probabilities to 0:
 ///   select(empty, 0, probabilities)      where all scores of the row are -inf
 ///   select(hidden, 0, probabilities)     where the pair is hidden: the softmax is of select(hidden, -inf, ..)
+///   select(isnan(probabilities), 0, probabilities)
 ///   probabilities * float(not hidden)
 /// A hidden pair already has probability 0, except in rows where every pair is hidden. A product with 0 keeps the NaN
-/// of such a row.
+/// of such a row. Rows with a NaN among their scores stay NaN (docs/semantics.md).
 void Raiser::findProbabilities() {
-  if (!probabilities.hasOneUse())
-    return;
-  auto op = dyn_cast<linalg::LinalgOp>(*probabilities.user_begin());
+  auto op = dyn_cast_or_null<linalg::LinalgOp>(findLastReader(probabilities));
   if (!op || op->getNumResults() != 1 || !isScalarFunction(op))
     return;
   Element chosen = Element::of(op->getResult(0)), probability = Element::of(probabilities),
@@ -287,8 +347,10 @@ void Raiser::findProbabilities() {
   };
   std::optional<ConstantFill> fill;
   bool findsRows = isZero(chosen.getOperand(1)) && !isProduct &&
-                   chosen.getOperand(2) == probability &&
-                   holdsInEmptyRows(chosen.getOperand(0), scores, keyDim);
+                   ((chosen.getOperand(2) == probability &&
+                     holdsInEmptyRows(chosen.getOperand(0), scores, keyDim)) ||
+                    (isNaNTest(chosen.getOperand(0), probability) &&
+                     withoutInfinities(chosen.getOperand(2), probability) == probability));
   if (isProduct) {
     unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
     Element kept = chosen.getOperand(other);
@@ -387,7 +449,7 @@ LogicalResult Raiser::findValueProduct() {
                                 << "the probabilities to be multiplied with values, got ";
     if (others.empty())
       return remark << "no use of them";
-    return remark << "a use by '" << others.front()->getOwner()->getName() << "'";
+    return remark << "a use by " << describe(others.front()->getOwner());
   }
   if (products.size() > 1)
     return leftUnfused() << "one product of the probabilities with values, got " << products.size();
@@ -426,8 +488,8 @@ LogicalResult Raiser::moveValueProduct() {
     if (!user || failed(moveOperationDependencies(rewriter, valueProduct, user)))
       return leftUnfused()
              << "values that can be computed ahead of other uses of the probabilities, got "
-                "such a use by '"
-             << reader->getName() << "'";
+                "such a use by "
+             << describe(reader);
     rewriter.moveOpBefore(valueProduct, user);
   }
   return success();
@@ -531,7 +593,8 @@ FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, Affine
     auto number = dyn_cast<AffineConstantExpr>(expr);
     if (!dim && !number)
       return leftUnfused() << "operands of the scores to be read at their coordinates, got "
-                           << AffineMapAttr::get(map) << " for " << result.getType();
+                              "computed coordinates for "
+                           << describe(op);
     mapping.map(index.getResult(),
                 dim ? Value(region.getArgument(dim.getPosition()))
                     : arith::ConstantIndexOp::create(builder, inner.getLoc(), number.getValue()));
@@ -543,14 +606,30 @@ FailureOr<Value> Raiser::inlineBody(linalg::LinalgOp op, OpResult result, Affine
 
 FailureOr<Value> Raiser::capture(Value tensor, AffineMap map) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  bool isRead = map.isProjectedPermutation(/*allowZeroInResults=*/true);
-  for (auto [position, expr] : llvm::enumerate(map.getResults()))
-    isRead &= isa<AffineDimExpr>(expr) || type.getDimSize(position) == 1;
-  if (!isRead)
+  // Dimensions of size 1 that are read at 0 are dropped if there are more dimensions than coordinates.
+  SmallVector<AffineExpr> coordinates;
+  SmallVector<int64_t> sizes;
+  bool isRead = true, dropsUnits = map.getNumResults() > map.getNumDims();
+  for (auto [size, expr] : llvm::zip_equal(type.getShape(), map.getResults())) {
+    isRead &= isa<AffineDimExpr>(expr) || size == 1;
+    if (dropsUnits && size == 1 && !isa<AffineDimExpr>(expr))
+      continue;
+    coordinates.push_back(expr);
+    sizes.push_back(size);
+  }
+  AffineMap kept = AffineMap::get(map.getNumDims(), 0, coordinates, context);
+  if (!isRead || !kept.isProjectedPermutation(/*allowZeroInResults=*/true))
     return leftUnfused()
            << "operands of the scores to be read at a coordinate in each dimension, got "
-           << AffineMapAttr::get(map) << " for " << type;
-  captures.push_back({tensor, map});
+              "other coordinates for "
+           << describe(tensor);
+  if (dropsUnits) {
+    OpBuilder after(context);
+    after.setInsertionPointAfterValue(tensor);
+    tensor = tensor::createCanonicalRankReducingExtractSliceOp(
+        after, tensor.getLoc(), tensor, RankedTensorType::get(sizes, type.getElementType()));
+  }
+  captures.push_back({tensor, kept});
   return Value(region.front().addArgument(type.getElementType(), tensor.getLoc()));
 }
 
@@ -570,11 +649,8 @@ LogicalResult Raiser::checkScores() {
   if (!product && inMemory.empty())
     for (Access &access : captures)
       if (isa<FloatType>(getElementTypeOrSelf(access.tensor))) {
-        InFlightDiagnostic remark = leftUnfused()
-                                    << "a product of query and key in the scores, got ";
-        if (Operation *op = access.tensor.getDefiningOp())
-          return remark << "'" << op->getName() << "'";
-        return remark << "an argument of type " << access.tensor.getType();
+        return leftUnfused() << "a product of query and key in the scores, got "
+                             << describe(access.tensor);
       }
 
   return success();
@@ -608,7 +684,7 @@ LogicalResult Raiser::chooseDims() {
   }
   if (ofValueOnly.empty() || !value.names(ofValueOnly.back()) || !value.names(k))
     return leftUnfused() << "values that vary with the key and with a dimension of their own, got "
-                         << AffineMapAttr::get(value.map);
+                         << describe(value.tensor);
   unsigned e = ofValueOnly.pop_back_val();
   llvm::erase(batch, e);
   // Without a product, it costs little to compute the probabilities again, so values may have batch dimensions of their

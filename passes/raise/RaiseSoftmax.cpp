@@ -10,7 +10,9 @@
 // becomes
 //   %p = linalg.softmax dimension(..) ins(%s)
 //
-// A product with the reciprocal of %l counts as a quotient.
+// A product with the reciprocal of %l counts as a quotient. The exponential may also be exp2, with a factor in front or
+// behind the maximum. The other forms are those of log_softmax and of logsumexp:
+//   exp(d - log(l))   and   exp(s - (log(l) + m))
 //
 // The softmax of s - m, the scores minus their maximum, becomes the softmax of s, which subtracts the maximum anyway.
 //
@@ -27,7 +29,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_RAISESOFTMAX
@@ -38,10 +42,17 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-/// The input and the dimension of a softmax.
+/// The softmax of `scale * input` along a dimension.
 struct Softmax {
   Value input;
   unsigned dim;
+  double scale = 1;
+};
+
+/// exp(scale * argument)
+struct Exponential {
+  Element argument;
+  double scale;
 };
 } // namespace
 
@@ -52,12 +63,38 @@ static std::optional<RowReduction> matchReductionBy(const Element &element) {
   return reduction && isa<OpTy>(reduction->combiner) ? reduction : std::nullopt;
 }
 
+static std::optional<double> getNumber(const Element &element) {
+  auto constant = dyn_cast_or_null<FloatAttr>(element.getConstant());
+  return constant ? std::optional(constant.getValueAsDouble()) : std::nullopt;
+}
+
+/// The maximum that `element` is; it may be 0 where the maximum is infinite, as in torch.logsumexp.
+static std::optional<RowReduction> matchMaximum(const Element &element) {
+  if (!isa_and_nonnull<arith::SelectOp>(element.getOp()))
+    return matchReductionBy<arith::MaximumFOp>(element);
+  Element test = element.getOperand(0);
+  auto compare = dyn_cast_or_null<arith::CmpFOp>(test.getOp());
+  if (!compare)
+    return std::nullopt;
+  bool isKeptIfTrue = compare.getPredicate() == arith::CmpFPredicate::UNE;
+  if (!isKeptIfTrue && compare.getPredicate() != arith::CmpFPredicate::OEQ)
+    return std::nullopt;
+  Element kept = element.getOperand(isKeptIfTrue ? 1 : 2), magnitude = test.getOperand(0);
+  bool isOfMagnitude = isa_and_nonnull<math::AbsFOp>(magnitude.getOp());
+  if (!isOfMagnitude || !(magnitude.getOperand(0) == kept) ||
+      getNumber(element.getOperand(isKeptIfTrue ? 2 : 1)) != 0.0 ||
+      getNumber(test.getOperand(1)) != std::numeric_limits<double>::infinity())
+    return std::nullopt;
+  return matchReductionBy<arith::MaximumFOp>(kept);
+}
+
 /// If `shifted` is s - max(s), returns the scores s and the dimension of the maximum; otherwise none.
 static std::optional<Softmax> matchShift(const Element &shifted) {
   if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
     return std::nullopt;
-  auto max = matchReductionBy<arith::MaximumFOp>(shifted.getOperand(1));
-  if (!max || !(Element::of(max->input) == shifted.getOperand(0)))
+  std::optional<RowReduction> max = matchMaximum(shifted.getOperand(1));
+  if (!max || !(max->element == shifted.getOperand(0)) ||
+      !(Element::of(max->input) == max->element))
     return std::nullopt;
   return Softmax{max->input, max->dim};
 }
@@ -69,27 +106,104 @@ static std::optional<std::pair<Element, Element>> matchQuotient(const Element &e
   if (!isa_and_nonnull<arith::MulFOp>(element.getOp()))
     return std::nullopt;
   for (unsigned i : {1, 0})
-    if (Element factor = element.getOperand(i); isa_and_nonnull<arith::DivFOp>(factor.getOp()))
-      if (auto one = dyn_cast_or_null<FloatAttr>(factor.getOperand(0).getConstant());
-          one && one.getValue().isExactlyValue(1.0))
-        return std::pair(element.getOperand(1 - i), factor.getOperand(1));
+    if (Element factor = element.getOperand(i);
+        isa_and_nonnull<arith::DivFOp>(factor.getOp()) && getNumber(factor.getOperand(0)) == 1.0)
+      return std::pair(element.getOperand(1 - i), factor.getOperand(1));
   return std::nullopt;
 }
 
-/// If `value` is exp(s - max(s)) / sum(exp(s - max(s))), returns this softmax; otherwise none.
-static std::optional<Softmax> matchSoftmax(Value value) {
-  auto quotient = matchQuotient(Element::of(value));
+/// Matches exp, exp2 and constant factors of their arguments.
+static std::optional<Exponential> matchExponential(const Element &element) {
+  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(element.getOp()))
+    return std::nullopt;
+  Exponential found{element.getOperand(0),
+                    isa<math::Exp2Op>(element.getOp()) ? llvm::numbers::ln2 : 1};
+  for (unsigned i : {1, 0})
+    if (isa_and_nonnull<arith::MulFOp>(found.argument.getOp()))
+      if (std::optional<double> factor = getNumber(found.argument.getOperand(i))) {
+        found.scale *= *factor;
+        found.argument = found.argument.getOperand(1 - i);
+      }
+  // exp2(log2(e) * x) is exp(x); the constant has the precision of f32.
+  if (std::abs(found.scale - 1) < 0x1p-23)
+    found.scale = 1;
+  if (!(found.scale > 0) || !std::isfinite(found.scale))
+    return std::nullopt;
+  return found;
+}
+
+/// If `element` is exp(s - max(s)) / sum(exp(s - max(s))), returns this softmax.
+static std::optional<Softmax> matchQuotientForm(const Element &element) {
+  auto quotient = matchQuotient(element);
   if (!quotient)
     return std::nullopt;
-  auto &[exponential, divisor] = *quotient;
-  auto sum = matchReductionBy<arith::AddFOp>(divisor);
-  if (!sum || !isa_and_nonnull<math::ExpOp>(exponential.getOp()) ||
-      !(Element::of(sum->input) == exponential) || !haveEqualSizes(sum->input, value))
+  std::optional<Exponential> exponential = matchExponential(quotient->first);
+  auto sum = matchReductionBy<arith::AddFOp>(quotient->second);
+  if (!exponential || !sum || !(sum->element == quotient->first))
     return std::nullopt;
-  std::optional<Softmax> softmax = matchShift(exponential.getOperand(0));
-  if (!softmax || softmax->dim != sum->dim || !haveEqualSizes(softmax->input, value))
+  std::optional<Softmax> softmax = matchShift(exponential->argument);
+  if (!softmax || softmax->dim != sum->dim || !haveEqualSizes(sum->input, softmax->input))
     return std::nullopt;
+  softmax->scale = exponential->scale;
   return softmax;
+}
+
+/// If `element` is exp(s - m - log(sum(exp(s - m)))) or exp(s - (log(sum(exp(s - m))) + m)), where m is max(s), returns the
+/// softmax of s: the exponential of log_softmax, or of the difference to logsumexp.
+static std::optional<Softmax> matchLogarithmicForm(const Element &element) {
+  std::optional<Exponential> exponential = matchExponential(element);
+  if (!exponential || exponential->scale != 1 ||
+      !isa_and_nonnull<arith::SubFOp>(exponential->argument.getOp()))
+    return std::nullopt;
+  Element left = exponential->argument.getOperand(0), log = exponential->argument.getOperand(1);
+  std::optional<RowReduction> added; // m in the second form
+  for (unsigned i : {0, 1})
+    if (isa_and_nonnull<arith::AddFOp>(log.getOp()))
+      if (std::optional<RowReduction> max = matchMaximum(log.getOperand(i))) {
+        added = max;
+        log = log.getOperand(1 - i);
+      }
+  if (!isa_and_nonnull<math::LogOp>(log.getOp()))
+    return std::nullopt;
+  auto sum = matchReductionBy<arith::AddFOp>(log.getOperand(0));
+  std::optional<Exponential> summand = sum ? matchExponential(sum->element) : std::nullopt;
+  std::optional<Softmax> softmax =
+      summand && summand->scale == 1 ? matchShift(summand->argument) : std::nullopt;
+  if (!softmax || softmax->dim != sum->dim || !haveEqualSizes(sum->input, softmax->input))
+    return std::nullopt;
+  if (added)
+    return added->input == softmax->input && added->dim == softmax->dim &&
+                   left == Element::of(softmax->input)
+               ? softmax
+               : std::nullopt;
+  std::optional<Softmax> shift = matchShift(left);
+  return shift && shift->input == softmax->input && shift->dim == softmax->dim ? softmax
+                                                                               : std::nullopt;
+}
+
+/// If `value` is a softmax, returns it; otherwise none.
+static std::optional<Softmax> matchSoftmax(Value value) {
+  Element element = Element::of(value);
+  std::optional<Softmax> softmax = matchQuotientForm(element);
+  if (!softmax)
+    softmax = matchLogarithmicForm(element);
+  return softmax && haveEqualSizes(softmax->input, value) ? softmax : std::nullopt;
+}
+
+/// `scale * tensor`
+static Value createScaled(RewriterBase &rewriter, Location loc, Value tensor, double scale) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value out = tensor::EmptyOp::create(rewriter, loc, tensor::getMixedSizes(rewriter, loc, tensor),
+                                      type.getElementType());
+  SmallVector<AffineMap> maps(2, rewriter.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+  auto multiply = [&](OpBuilder &b, Location loc, ValueRange elements) {
+    Value factor = arith::ConstantOp::create(b, loc, b.getFloatAttr(type.getElementType(), scale));
+    Value product = arith::MulFOp::create(b, loc, elements[0], factor);
+    linalg::YieldOp::create(b, loc, product);
+  };
+  return linalg::GenericOp::create(rewriter, loc, out.getType(), tensor, out, maps, loops, multiply)
+      .getResult(0);
 }
 
 namespace {
@@ -103,7 +217,10 @@ struct RaiseSoftmax : attn::impl::RaiseSoftmaxBase<RaiseSoftmax> {
       if (!found)
         return;
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOpWithNewOp<linalg::SoftmaxOp>(op, op->getResultTypes(), found->input,
+      Value input = found->input;
+      if (found->scale != 1)
+        input = createScaled(rewriter, op.getLoc(), input, found->scale);
+      rewriter.replaceOpWithNewOp<linalg::SoftmaxOp>(op, op->getResultTypes(), input,
                                                      op.getDpsInits()[0], found->dim);
     });
     getOperation().walk([&](linalg::SoftmaxOp op) {
