@@ -333,6 +333,12 @@ LogicalResult Interpreter::run(Operation *op) {
       .Case([&](tensor::ExtractOp op) {
         return set(op, number(get(op.getTensor()).at(integers(op.getIndices()))));
       })
+      .Case([&](tensor::FromElementsOp op) {
+        ReferenceTensor result(op.getType().getShape());
+        for (auto [element, value] : llvm::zip_equal(result.elements, op.getElements()))
+          element = get(value).elements[0];
+        return set(op, std::move(result));
+      })
       .Case([&](tensor::ExtractSliceOp op) { return set(op, extracted(op)); })
       .Case([&](tensor::InsertSliceOp op) {
         ReferenceTensor result = get(op.getDest());

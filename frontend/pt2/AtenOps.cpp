@@ -52,6 +52,7 @@ const AtenOps &AtenOps::all() {
     addConvolution(ops);
     addCreation(ops);
     addFunctions(ops);
+    addGridSampler(ops);
     addGroups(ops);
     addIndexing(ops);
     addJoins(ops);
@@ -59,6 +60,7 @@ const AtenOps &AtenOps::all() {
     addNormalisation(ops);
     addOrder(ops);
     addPooling(ops);
+    addRecurrent(ops);
     addReductions(ops);
     addSizes(ops);
     addViews(ops);

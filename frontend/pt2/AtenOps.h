@@ -66,6 +66,7 @@ void addComplex(AtenOps &ops);
 void addConvolution(AtenOps &ops);
 void addCreation(AtenOps &ops);
 void addFunctions(AtenOps &ops);
+void addGridSampler(AtenOps &ops);
 void addGroups(AtenOps &ops);
 void addIndexing(AtenOps &ops);
 void addJoins(AtenOps &ops);
@@ -73,6 +74,7 @@ void addLinearAlgebra(AtenOps &ops);
 void addNormalisation(AtenOps &ops);
 void addOrder(AtenOps &ops);
 void addPooling(AtenOps &ops);
+void addRecurrent(AtenOps &ops);
 void addReductions(AtenOps &ops);
 void addSizes(AtenOps &ops);
 void addParts(AtenOps &ops);
@@ -94,6 +96,10 @@ llvm::SmallVector<int64_t> perDim(Call &call, llvm::StringRef name, int64_t coun
 /// apart. Requires that there is at least one window. Returns none if the number does not fit into 64 bits, or after an
 /// error.
 std::optional<Size> windowsIn(Call &call, const Size &size, int64_t reach, int64_t stride);
+
+/// x (p..., k), W (n, k), b (n) -> x W^T + b (p..., n). Reports an error if sizes or types do not fit.
+mlir::FailureOr<Tensor> createLinear(Call &call, const Tensor &x, const Tensor &weight,
+                                     const std::optional<Tensor> &bias);
 
 /// Views `tensor` as a tensor of `sizes`. Reports an error if that is not possible.
 mlir::FailureOr<Tensor> viewAs(Call &call, const Tensor &tensor, llvm::ArrayRef<Size> sizes);

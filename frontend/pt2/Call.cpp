@@ -587,17 +587,65 @@ void Call::requireAtMost(const Size &a, const Size &b) {
     error() << "expected a size of at least " << a.str() << ", got " << b.str();
 }
 
-bool Call::isContiguous(StringRef name) {
-  auto meta = graph.tensors.find(nameOf(name).str());
-  if (meta == graph.tensors.end() || meta->second.strides.size() != meta->second.sizes.size())
+/// Replaces one maximum or minimum in `size` by the operand that makes `size` 1 or, if there is none, `wanted`. Requires
+/// that calls have sizes for which it is this operand.
+static bool decideAs(Values &values, Size &size, const Size &wanted) {
+  for (const Size &goal : {Size(1), wanted})
+    for (const auto &[monomial, coefficient] : size.terms())
+      for (const Size::Factor &factor : monomial) {
+        if (!factor.operands ||
+            (factor.function != Size::Function::Max && factor.function != Size::Function::Min))
+          continue;
+        const auto &[a, b] = *factor.operands;
+        for (auto [less, greater] : {std::pair(a, b), std::pair(b, a)}) {
+          Size decided =
+              size.decide([&](const Size &a, const Size &b) { return a == less && b == greater; });
+          if (decided != goal || !values.requireAtMost(less, greater))
+            continue;
+          size = decided;
+          return true;
+        }
+      }
+  return false;
+}
+
+std::optional<Sizes> Call::broadcast(ArrayRef<Tensor *> tensors) {
+  auto all = [&] {
+    return TensorBuilder::broadcast(
+        llvm::map_to_vector(tensors, [](Tensor *tensor) { return tensor->sizes; }));
+  };
+  std::optional<Sizes> sizes = all();
+  if (sizes || failed())
+    return sizes;
+  ArrayRef<Size> wanted = expected().sizes;
+  for (Tensor *tensor : tensors) {
+    if (tensor->rank() > int64_t(wanted.size()))
+      return std::nullopt;
+    for (auto [size, result] :
+         llvm::zip_equal(tensor->sizes, wanted.take_back(tensor->sizes.size())))
+      if (size != result && !size.isOne() && !decideAs(values, size, result))
+        return std::nullopt;
+    if (Type type = b.typeOf(tensor->sizes, tensor->dtype); type != tensor->value.getType())
+      tensor->value = tensor::CastOp::create(b, type, tensor->value);
+  }
+  return all();
+}
+
+static bool isContiguous(const TensorMeta &meta) {
+  if (meta.strides.size() != meta.sizes.size())
     return false;
   std::optional<Size> stride = Size(1);
-  for (auto [size, actual] : llvm::reverse(llvm::zip(meta->second.sizes, meta->second.strides))) {
+  for (auto [size, actual] : llvm::reverse(llvm::zip(meta.sizes, meta.strides))) {
     if (!stride || (!size.isOne() && actual != *stride))
       return false;
     stride = multiply(*stride, size);
   }
   return true;
+}
+
+bool Call::isContiguous(StringRef name) {
+  auto meta = graph.tensors.find(nameOf(name).str());
+  return meta != graph.tensors.end() && ::isContiguous(meta->second);
 }
 
 std::optional<bool> Call::reshapesInPlace(StringRef name, ArrayRef<Size> sizes) {
@@ -656,9 +704,26 @@ std::optional<bool> Call::keepsStrides(StringRef name) {
   return meta->second.strides == strides;
 }
 
-bool Call::startsStorage(StringRef name) {
+std::optional<Tensor> Call::storageOf(StringRef name) {
+  std::string tensor = nameOf(name).str();
+  DType dtype = lookup(tensor).dtype;
+  while (!failed()) {
+    auto meta = graph.tensors.find(tensor);
+    if (meta == graph.tensors.end() || meta->second.dtype != dtype)
+      return std::nullopt;
+    if (meta->second.storageOffset == Size(0) && ::isContiguous(meta->second))
+      return lookup(tensor);
+    View *view = values.viewOf(tensor);
+    if (!view || view->mayCopy)
+      return std::nullopt;
+    tensor = view->base;
+  }
+  return std::nullopt;
+}
+
+Size Call::offsetOf(StringRef name) {
   auto meta = graph.tensors.find(nameOf(name).str());
-  return meta != graph.tensors.end() && meta->second.storageOffset == Size(0);
+  return meta == graph.tensors.end() ? Size(0) : meta->second.storageOffset;
 }
 
 LogicalResult Call::finish() {

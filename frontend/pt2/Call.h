@@ -174,8 +174,11 @@ public:
   std::optional<bool> reshapesInPlace(llvm::StringRef name, llvm::ArrayRef<Size> sizes);
   /// Whether an argument has the same strides as the result; none if the file lacks the strides.
   std::optional<bool> keepsStrides(llvm::StringRef name);
-  /// Whether the first element of an argument is the first element of its storage.
-  bool startsStorage(llvm::StringRef name);
+  /// The tensor that has all elements of the memory in which an argument lies, in their order: the argument itself, or
+  /// a tensor of which it is a view. None if no such tensor is known.
+  std::optional<Tensor> storageOf(llvm::StringRef name);
+  /// The position of the first element of an argument in this memory.
+  Size offsetOf(llvm::StringRef name);
 
   /// The state of the import.
   Values &state() { return values; }
@@ -183,6 +186,10 @@ public:
   Size decided(const Size &size) const { return values.decided(size); }
   /// Requires a <= b. Reports an error if this never holds.
   void requireAtMost(const Size &a, const Size &b);
+  /// The sizes to which `tensors` broadcast; none if they do not. If a size is a maximum or a minimum, and one of its
+  /// operands lets the tensors broadcast to the first result, calls are required to have sizes for which it is this
+  /// operand.
+  std::optional<Sizes> broadcast(llvm::ArrayRef<Tensor *> tensors);
   /// Requires a dimension of `size` to have an element `index`. No dimension has an element whose index is the greatest
   /// int64.
   void requireElement(const Size &size, int64_t index) {

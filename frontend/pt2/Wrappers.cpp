@@ -55,29 +55,47 @@ struct Renaming {
 
 static FailureOr<Renaming> inlineWrappersOf(Graph &graph, MLIRContext &context);
 
+/// Whether autocast is on in the block of `node`. The arguments before the graph are the device, the element type,
+/// `enabled` and `cache_enabled`; most files do not name them.
+static bool hasAutocast(const Node &node) {
+  for (const auto &[name, value] : node.inputs)
+    if (value.kind == Kind::Bool && (name.empty() || name == "enabled"))
+      return value.flag;
+  return false;
+}
+
+/// The line of a block is the line of its first node, because torch.export stores none for the block itself.
+static Location locationOfBlock(const Node &node, const Graph *body, MLIRContext &context) {
+  if (body && node.stackTrace.empty())
+    for (const Node &inner : body->nodes)
+      if (!inner.stackTrace.empty())
+        return locationOf(inner, &context);
+  return locationOf(node, &context);
+}
+
 /// Appends the nodes of the graph in `node` to `nodes`, and the types of their results to `graph`. Adds the new names
 /// of the results of `node` to `renamed`.
 static LogicalResult inlineBody(const Node &node, Graph &graph, std::vector<Node> &nodes,
                                 Renaming &renamed, MLIRContext &context) {
-  auto refuse = [&](const Twine &what) -> LogicalResult {
-    return emitError(locationOf(node, &context))
-           << "expected '" << node.target << "' with " << what.str();
-  };
   Graph *body = nullptr;
   SmallVector<const Argument *> operands;
-  bool isEnabled = false;
   for (const NamedArgument &input : node.inputs) {
     if (body)
       operands.push_back(&input.value);
     else if (input.value.graph)
       body = input.value.graph.get();
-    else if (input.value.kind == Kind::Bool && node.target == kAutocast)
-      isEnabled |= input.value.flag && input.name != "cache_enabled";
   }
+  auto refuse = [&](const Twine &what) -> LogicalResult {
+    return emitError(locationOfBlock(node, body, context))
+           << "expected '" << node.target << "' with " << what.str();
+  };
   if (!body || body->arguments.size() != operands.size())
     return refuse("a graph and its arguments");
-  if (isEnabled)
-    return refuse("autocast disabled");
+  if (node.target == kAutocast && hasAutocast(node))
+    return emitError(locationOfBlock(node, body, context))
+           << "expected autocast to be off, got a block in which it is on; export the module "
+              "without autocast, "
+              "and compile with --compute=bf16 for products in bf16";
   FailureOr<Renaming> ofBody = inlineWrappersOf(*body, context);
   if (failed(ofBody))
     return failure();

@@ -79,8 +79,12 @@ static FailureOr<Pair> readPair(Call &call, StringRef self = "self", StringRef o
   Pair pair;
   pair.self = readElement(call, self);
   pair.other = readElement(call, other);
+  SmallVector<Tensor *> tensors;
+  for (Element *element : {&pair.self, &pair.other})
+    if (!element->isScalar)
+      tensors.push_back(&element->tensor);
+  std::optional<Sizes> sizes = call.broadcast(tensors);
   Tensor a = pair.self.forPromotion(), b = pair.other.forPromotion();
-  std::optional<Sizes> sizes = TensorBuilder::broadcast({a.sizes, b.sizes});
   if (!call.failed() && !sizes)
     call.error() << "expected sizes that broadcast, got " << str(a.sizes) << " and "
                  << str(b.sizes);
@@ -469,7 +473,7 @@ template <typename OpTy> static auto logic(bool ofNumbers) {
 static LogicalResult maskedFill(Call &call) {
   Tensor x = call.tensor("self"), mask = call.tensor("mask");
   Element value = readElement(call, "value");
-  std::optional<Sizes> sizes = TensorBuilder::broadcast({x.sizes, mask.sizes});
+  std::optional<Sizes> sizes = call.broadcast({&x, &mask});
   if (call.failed())
     return failure();
   bool fits = value.isScalar ? value.scalar.fits(x.dtype)

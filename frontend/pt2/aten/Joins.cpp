@@ -39,11 +39,12 @@ static LogicalResult join(Call &call, ArrayRef<Tensor> parts, int64_t dim) {
 
 static LogicalResult cat(Call &call) {
   SmallVector<Tensor> parts = call.tensors("tensors");
-  // torch ignores empty tensors of rank 1.
-  llvm::erase_if(parts,
-                 [&](const Tensor &part) { return part.rank() == 1 && part.sizes[0] == Size(0); });
   if (!call.failed() && parts.empty())
     return call.error() << "expected tensors to concatenate";
+  // torch ignores empty tensors of rank 1 beside other tensors.
+  auto isIgnored = [](const Tensor &part) { return part.rank() == 1 && part.sizes[0] == Size(0); };
+  if (!llvm::all_of(parts, isIgnored))
+    llvm::erase_if(parts, isIgnored);
   int64_t dim = call.failed() ? 0 : call.dim("dim", parts.front().rank(), 0);
   return call.failed() ? failure() : join(call, parts, dim);
 }

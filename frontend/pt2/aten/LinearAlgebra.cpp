@@ -28,19 +28,15 @@ static Tensor addBias(Call &call, const Tensor &product, const Tensor &bias) {
       [&](ValueRange x) -> Value { return arith::AddFOp::create(call.b, x[0], x[1]); });
 }
 
-/// x (p..., k), W (n, k), b (n) -> x W^T + b (p..., n)
-static LogicalResult linear(Call &call) {
-  Tensor x = call.tensor("input"), weight = call.tensor("weight"), bias;
-  bool hasBias = call.has("bias");
-  if (hasBias)
-    bias = call.tensor("bias");
-  if (call.failed() || failed(checkTypes(call, {x, weight, hasBias ? bias : x})))
+FailureOr<Tensor> attn::pt2::createLinear(Call &call, const Tensor &x, const Tensor &weight,
+                                          const std::optional<Tensor> &bias) {
+  if (failed(checkTypes(call, {x, weight, bias.value_or(x)})))
     return failure();
   if (x.rank() < 1 || weight.rank() != 2 || x.sizes.back() != weight.sizes[1] ||
-      (hasBias && (bias.rank() != 1 || bias.sizes[0] != weight.sizes[0])))
+      (bias && (bias->rank() != 1 || bias->sizes[0] != weight.sizes[0])))
     return call.error() << "expected factors (p..., k) and (n, k) and a bias (n), got "
                         << str(x.sizes) << " and " << str(weight.sizes)
-                        << (hasBias ? " and " + str(bias.sizes) : "");
+                        << (bias ? " and " + str(bias->sizes) : "");
   Sizes sizes = x.sizes;
   sizes.back() = weight.sizes[0];
   // The loops are (p..., n, k).
@@ -54,7 +50,18 @@ static LogicalResult linear(Call &call) {
   ofX.push_back(k);
   ofResult.push_back(n);
   Tensor product = call.b.contract(sizes, x, weight, map(ofX), map({n, k}), map(ofResult));
-  return call.result(hasBias ? addBias(call, product, bias) : call.b.castTo(product, x.dtype));
+  return bias ? addBias(call, product, *bias) : call.b.castTo(product, x.dtype);
+}
+
+static LogicalResult linear(Call &call) {
+  Tensor x = call.tensor("input"), weight = call.tensor("weight");
+  std::optional<Tensor> bias;
+  if (call.has("bias"))
+    bias = call.tensor("bias");
+  if (call.failed())
+    return failure();
+  FailureOr<Tensor> result = createLinear(call, x, weight, bias);
+  return failed(result) ? failure() : call.result(*result);
 }
 
 /// `x` without the batch dimensions along which it is broadcast to `batch`, because the maps of a linalg.contract must

@@ -59,6 +59,12 @@ static Statistics statisticsOf(TensorBuilder &b, const Tensor &x, int64_t numKep
   return {mean, inverse};
 }
 
+/// `tensor` in the type that the file states for result `i`: a statistic of half precision has this precision or f32.
+static Tensor castToStated(Call &call, const Tensor &tensor, unsigned i) {
+  DType stated = call.expected(i).dtype;
+  return isFloat(stated) ? call.b.castTo(tensor, stated) : tensor;
+}
+
 /// Reads the arguments of layer_norm and rms_norm.
 static FailureOr<Normalised> readNormalised(Call &call) {
   Normalised in;
@@ -119,10 +125,11 @@ static std::function<LogicalResult(Call &)> layerNorm(bool returnsStatistics) {
       return failure();
     if (!returnsStatistics)
       return success();
-    for (const Tensor &tensor : {statistics.mean, statistics.inverse}) {
-      Sizes sizes = x.sizes;
-      std::fill(sizes.begin() + in->numKept, sizes.end(), Size(1));
-      FailureOr<Tensor> view = viewAs(call, tensor, sizes);
+    Sizes sizes = x.sizes;
+    std::fill(sizes.begin() + in->numKept, sizes.end(), Size(1));
+    for (const auto &[i, tensor] :
+         llvm::enumerate(std::array{statistics.mean, statistics.inverse})) {
+      FailureOr<Tensor> view = viewAs(call, castToStated(call, tensor, i + 1), sizes);
       if (failed(view) || failed(call.result(*view)))
         return failure();
     }
@@ -235,8 +242,8 @@ static std::function<LogicalResult(Call &)> groupNorm(StringRef groupsName) {
       return failure();
     if (!isNative)
       return success();
-    for (const Tensor &tensor : {statistics.mean, statistics.inverse})
-      if (failed(call.result(b.castTo(tensor, x.dtype))))
+    for (const auto &[i, tensor] : llvm::enumerate(std::array{statistics.mean, statistics.inverse}))
+      if (failed(call.result(castToStated(call, tensor, i + 1))))
         return failure();
     return success();
   };
@@ -359,7 +366,7 @@ static std::function<LogicalResult(Call &)> weightNorm(bool returnsNorm) {
     if (failed(call.result(result)) || !returnsNorm)
       return failure(call.failed());
     FailureOr<Tensor> wide = viewAs(call, norm, sizes);
-    return failed(wide) ? failure() : call.result(b.castTo(*wide, call.expected(1).dtype));
+    return failed(wide) ? failure() : call.result(castToStated(call, *wide, 1));
   };
 }
 
@@ -375,6 +382,7 @@ void attn::pt2::addNormalisation(AtenOps &ops) {
   ops.add("batch_norm.default", batchNorm, training);
   ops.add("native_batch_norm.default", batchNorm, "training mode; uses of the other results");
   ops.add("_native_batch_norm_legit_no_training.default", batchNorm, "uses of the other results");
+  ops.add("_native_batch_norm_legit.no_stats", batchNorm, "uses of the other results");
   ops.add("_weight_norm.default", weightNorm(/*returnsNorm=*/false));
   ops.add("_weight_norm_interface.default", weightNorm(/*returnsNorm=*/true));
 }

@@ -420,46 +420,41 @@ static LogicalResult unfold(Call &call) {
   return call.resultView("self", runs, {});
 }
 
-/// The elements of a contiguous tensor at offset + sum of index * stride. Elements of the result may share memory, so
-/// writes to the result are rejected.
+/// The elements at offset + sum of index * stride of the memory in which the tensor lies. Elements of the result may share
+/// memory, so writes to the result are rejected.
 static LogicalResult asStrided(Call &call) {
   Tensor x = call.tensor("self");
-  SmallVector<int64_t> sizes = call.constants("size"), strides = call.constants("stride");
-  int64_t offset = call.constant("storage_offset", 0);
-  std::optional<Size> all = Size(1);
-  for (const Size &size : x.sizes)
-    all = all ? multiply(*all, size) : all;
+  Sizes sizes = call.integers("size"), strides = call.integers("stride");
+  Size offset = call.has("storage_offset") ? call.integer("storage_offset") : call.offsetOf("self");
   if (call.failed())
     return failure();
-  std::optional<int64_t> count = all ? all->constant() : std::nullopt;
-  bool fits = count && sizes.size() == strides.size() && offset >= 0 && call.isContiguous("self") &&
-              call.startsStorage("self");
-  // The position of the last element.
-  int64_t last = offset;
+  std::optional<Tensor> storage = call.storageOf("self");
+  std::optional<Size> count = Size(1), end = add(offset, 1);
+  for (const Size &size : storage ? ArrayRef<Size>(storage->sizes) : ArrayRef<Size>())
+    count = count ? multiply(*count, size) : count;
+  auto isAtMost = [&](const Size &a, const Size &b) { return call.state().requireAtMost(a, b); };
+  bool fits = storage && sizes.size() == strides.size() && isAtMost(0, offset);
   for (auto [size, stride] : llvm::zip(sizes, strides)) {
-    int64_t reach = 0;
-    fits = fits && size >= 1 && stride >= 0 && !llvm::MulOverflow(size - 1, stride, reach) &&
-           !llvm::AddOverflow(last, reach, last);
+    fits = fits && isAtMost(1, size) && isAtMost(0, stride);
+    std::optional<Size> last = subtract(size, 1), reach = last ? multiply(*last, stride) : last;
+    end = end && reach ? add(*end, *reach) : std::nullopt;
   }
-  if (!fits || last >= *count)
-    return call.error() << "expected sizes and strides that stay inside a contiguous tensor "
-                        << str(x.sizes) << ", got sizes " << str(Sizes(sizes.begin(), sizes.end()))
-                        << ", strides " << str(Sizes(strides.begin(), strides.end()))
-                        << " and offset " << offset;
-  FailureOr<Tensor> flat = viewAs(call, x, Size(*count));
+  if (!fits || !count || !end || !isAtMost(*end, *count))
+    return call.error() << "expected sizes and strides that stay inside a contiguous tensor, got "
+                        << str(x.sizes) << ", sizes " << str(sizes) << ", strides " << str(strides)
+                        << " and offset " << offset.str();
+  FailureOr<Tensor> flat = viewAs(call, *storage, *count);
   if (failed(flat))
     return failure();
   TensorBuilder &b = call.b;
-  auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, value); };
-  Tensor elements =
-      b.elementwise(Sizes(sizes.begin(), sizes.end()), x.dtype, {}, [&](ValueRange) -> Value {
-        Value at = constant(offset);
-        for (auto [dim, stride] : llvm::enumerate(strides)) {
-          Value i = linalg::IndexOp::create(b, dim);
-          at = arith::AddIOp::create(b, at, arith::MulIOp::create(b, i, constant(stride)));
-        }
-        return tensor::ExtractOp::create(b, flat->value, at);
-      });
+  Tensor elements = b.elementwise(sizes, x.dtype, {}, [&](ValueRange) -> Value {
+    Value at = b.indexOf(offset);
+    for (auto [dim, stride] : llvm::enumerate(strides)) {
+      Value i = linalg::IndexOp::create(b, dim);
+      at = arith::AddIOp::create(b, at, arith::MulIOp::create(b, i, b.indexOf(stride)));
+    }
+    return tensor::ExtractOp::create(b, flat->value, at);
+  });
   return call.resultView("self", elements, {});
 }
 
@@ -483,5 +478,5 @@ void attn::pt2::addParts(AtenOps &ops) {
   ops.add("diag.default", diag,
           "matrices of unknown size; vectors on other diagonals than the main one");
   ops.add("unfold.default", unfold);
-  ops.add("as_strided.default", asStrided, "tensors that are not contiguous; unknown sizes");
+  ops.add("as_strided.default", asStrided, "inputs that are not contiguous; views of copies");
 }

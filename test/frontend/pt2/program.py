@@ -172,7 +172,7 @@ class Program:
                    arguments)
         return results if isinstance(like, (list, tuple)) else results[0]
 
-    def block(self, target, body, *tensors):
+    def block(self, target, body, *tensors, autocast=False):
         """Adds a node that has a graph, as torch.export does for torch.no_grad(), and returns the results of the node.
 
         `body` adds nodes to the graph and returns the results of the graph, which may be among `tensors`.
@@ -184,7 +184,10 @@ class Program:
         outside = [Value(f"{name}_{i}") for i in range(len(results))]
         for result, value in zip(results, outside):
             self.tensors[value.name] = inner.tensors[result.name]
-        arguments = [{"as_bool": False}, {"as_graph": {"name": name, "graph": inner.model()["graph_module"]["graph"]}}]
+        arguments = [{"as_bool": False}]
+        if target == "wrap_with_autocast":  # the device, the element type, whether autocast is on, and whether it caches
+            arguments = [{"as_string": "cpu"}, {"as_none": True}, {"as_bool": autocast}, {"as_bool": True}]
+        arguments.append({"as_graph": {"name": name, "graph": inner.model()["graph_module"]["graph"]}})
         arguments += [argument(tensor) for tensor in tensors]
         self.nodes.append({"target": "torch.ops.higher_order." + target, "outputs": [argument(v) for v in outside],
                            "inputs": [{"name": "", "arg": each, "kind": 1} for each in arguments],

@@ -400,6 +400,20 @@ def multiples_by_guard(model):
     model.refuses([array(6, 2)], "expected sizes with x.0 == 4*(x.0 // 4), got x.0 = 6")
 
 
+def strides_of_sizes(model):
+    """A transposed matrix and the columns after the first, by strides and an offset that depend on sizes."""
+    x = model.input("x", ["a", "b"])
+    a, b = model.program.size(x, 0), model.program.size(x, 1)
+    rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=b, b=1)
+    model.program.output(model.node("aten.as_strided.default", ["b", "a"], self=x, size=[b, a], stride=[1, b]))
+    model.program.output(model.node("aten.as_strided.default", ["a", f"Add({symbol('b')}, Integer(-1))"], self=x,
+                                    size=[a, rest], stride=[b, 1], storage_offset=1))
+    for n, m in (3, 4), (1, 2), (5, 2):
+        model.gives([array(n, m)], [array(n, m).T, array(n, m)[:, 1:]])
+    model.refuses([array(3, 1)], "argument 'x' expected size in [2, 4096] in dimension 1, got 1")
+    model.refuses([array(0, 3)], "argument 'x' expected size in [1, 4096] in dimension 0, got 0")
+
+
 def slices_that_sizes_limit(model):
     """x[:8] of a length that may be less than 8, and x[3:]."""
     x = model.input("x", ["a", 2])

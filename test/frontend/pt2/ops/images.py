@@ -282,3 +282,29 @@ for mode in ("bilinear", "bicubic"):
              align_corners=False, near=2e-6)
     case(name + ".vec", lambda x, n, c, s, m=mode: smooth(m, x, [4, 15], s), input=LARGE, output_size=None,
          align_corners=False, scale_factors=[0.5, 1.7], near=2e-6)
+
+
+def grid_sampler(image, grid, mode, padding, aligns):
+    def elements(numbers, size):
+        at = (numbers + 1) / 2 * (size - 1) if aligns else ((numbers + 1) * size - 1) / 2
+        return np.clip(at, 0, size - 1) if padding == 1 else at
+
+    n, c, h, w = image.shape
+    result = np.zeros((n, c, *grid.shape[1:3]))
+    for at in np.ndindex(n, *grid.shape[1:3]):
+        x, y = elements(grid[at][0], w), elements(grid[at][1], h)
+        taps = [(np.rint(y), np.rint(x), 1.0)] if mode == 1 else [
+            (i, j, (1 - abs(y - i)) * (1 - abs(x - j))) for i in (np.floor(y), np.floor(y) + 1) for j in (np.floor(x), np.floor(x) + 1)]
+        for i, j, weight in taps:
+            if 0 <= i < h and 0 <= j < w:
+                result[at[0], :, at[1], at[2]] += weight * image[at[0], :, int(i), int(j)]
+    return result
+
+
+GRID = random.uniform(-1.4, 1.4, (2, 4, 3, 2)).astype("float32")
+GRID[0, 0, 0], GRID[1, 0, 0], GRID[1, 1, 1] = (-1, 1), (np.nan, 0.2), (1e30, -np.inf)
+for op in ("grid_sampler", "grid_sampler_2d"):
+    for mode, padding, aligns in ((0, 0, False), (0, 0, True), (1, 0, False), (0, 1, True), (1, 1, True)):
+        grid = np.where(np.isfinite(GRID) | (padding == 0), GRID, np.float32(0.3))
+        case(op + ".default", grid_sampler, input=IMAGE, grid=grid, interpolation_mode=mode, padding_mode=padding,
+             align_corners=aligns, near=1e-5)

@@ -45,6 +45,11 @@ case("layer_norm.default", layer_norm, input=X3, normalized_shape=[3, 4], weight
 case("layer_norm.default", layer_norm, input=X3 + 1000, normalized_shape=[4], near=2e-4)
 case("native_layer_norm.default", native_layer_norm, input=X3, normalized_shape=[4], weight=FOUR, bias=None, eps=1e-5,
      near=1e-6)
+# Decomposed graphs have statistics in the type of the input, others in float32.
+for statistics in ("float16", "float32"):
+    case("native_layer_norm.default",
+         lambda *args, s=statistics: [y.astype(t) for y, t in zip(native_layer_norm(*args), ("float16", s, s))],
+         input=X3.astype("float16"), normalized_shape=[4], weight=None, bias=None, eps=1e-3, near=2e-3)
 case("rms_norm.default", rms_norm, input=X3, normalized_shape=[4], near=1e-6)
 case("rms_norm.default", rms_norm, input=X3, normalized_shape=[3, 4], weight=MATRIX, eps=1e-3, near=1e-6)
 case("rms_norm.default", rms_norm, input=X3, normalized_shape=[4], weight=FOUR, eps=None, near=1e-6)
@@ -96,3 +101,6 @@ case("batch_norm.default", batch_norm_of_input, input=IMAGE, weight=None, bias=N
 LONG = (random.standard_normal((1, 2, 20000)) + 3).astype("float32")
 case("group_norm.default", lambda x, g, w, b, e, c: (x - x.mean((1, 2), keepdims=True)) / x.std((1, 2), keepdims=True),
      input=LONG, num_groups=1, weight=None, bias=None, eps=0.0, cudnn_enabled=True, near=1e-6)
+case("_native_batch_norm_legit.no_stats",
+     lambda x, w, b, training, momentum, eps: [batch_norm_of_input(x, w, b, None, None, training, momentum, eps, False)],
+     input=IMAGE, weight=SIX, bias=SIX2, training=True, momentum=0.1, eps=1e-5, near=2e-6)

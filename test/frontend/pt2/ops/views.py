@@ -123,6 +123,7 @@ for op in ("cat.default", "concat.default"):
     case(op, lambda x, d: np.concatenate(x, 1), tensors=[X, COLUMN], dim=-1)
 case("cat.default", lambda x, d: np.concatenate(x), tensors=[I, X], dim=0, kind="float32")
 case("cat.default", lambda x, d: x[1], tensors=[np.zeros(0, "float32"), X], dim=0)
+case("cat.default", lambda x, d: x[0], tensors=[np.zeros(0, "float32"), np.zeros(0, "float32")], dim=0)
 case("stack.default", lambda x: np.stack(x), tensors=[X, Y])
 case("stack.default", lambda x, d: np.stack(x, -1), tensors=[X, Y, X], dim=-1)
 case("stack.default", lambda x, d: np.stack(x), tensors=[ONE, ONE], dim=0)
