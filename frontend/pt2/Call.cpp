@@ -399,9 +399,14 @@ LogicalResult Call::result(const Tensor &tensor) {
   }
   if (inPlace && TensorBuilder::converts(tensor.dtype, meta.dtype))
     set = b.castTo(tensor, meta.dtype);
-  if (set.dtype != meta.dtype || set.sizes != meta.sizes)
+  if (set.dtype != meta.dtype || set.sizes != meta.sizes) {
+    // In an export with autocast on, products of float32 have results of half precision.
+    bool isAutocast = set.dtype == DType::F32 && set.sizes == meta.sizes &&
+                      (meta.dtype == DType::BF16 || meta.dtype == DType::F16);
     return error() << "expected '" << resultName(node, numSet) << "' to be " << str(set.dtype)
-                   << str(set.sizes) << ", got " << str(meta.dtype) << str(meta.sizes);
+                   << str(set.sizes) << ", got " << str(meta.dtype) << str(meta.sizes)
+                   << (isAutocast ? "; if autocast was on, export the module without it" : "");
+  }
   StringRef name = resultName(node, numSet++);
   llvm::StringMap<Tensor> &tensors =
       readsImaginary && meta.isComplex ? values.imaginary : values.tensors;

@@ -2,9 +2,9 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// grid_sampler reads an image (n, c, h, w) at positions (n, y, x, 2) with coordinates (column, row) between -1 and 1. With
-// `align_corners`, -1 and 1 are the centres of the first and the last element of a dimension; otherwise they are its
-// outer edges. Between elements, the result is the nearest one or the bilinear mean of four. Where no element is, it
+// grid_sampler reads an image (n, c, h, w) at positions (n, y, x, 2) with coordinates (column, row) between -1 and 1.
+// With `align_corners`, -1 and 1 are the centres of the first and the last element of a dimension; otherwise they are
+// its outer edges. Between elements, the result is the nearest one or the bilinear mean of four. Where no element is, it
 // is 0 or, with the padding 'border', the nearest element.
 //
 //===----------------------------------------------------------------------===//
@@ -66,7 +66,7 @@ static Coordinate toElements(TensorBuilder &b, Value number, const Size &size, b
 static Tap tapAt(TensorBuilder &b, Value position, Value last, Value weight) {
   Type type = position.getType();
   Value zero = constantOf(b, type, 0);
-  // The comparisons fail for NaN, and maxnum makes it an element that exists.
+  // Where the position is NaN, no element exists, and the index is 0.
   Value exists =
       arith::AndIOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, position, zero),
                             arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, position, last));
@@ -129,9 +129,10 @@ static LogicalResult gridSampler(Call &call) {
             Value element = tensor::ExtractOp::create(b, image.value,
                                                       ValueRange{n, c, row.index, column.index});
             Value weight = arith::MulFOp::create(b, row.weight, column.weight);
-            Value term = arith::MulFOp::create(b, b.convert(element, image.dtype, as), weight);
             Value exists = arith::AndIOp::create(b, row.exists, column.exists);
-            sum = arith::AddFOp::create(b, sum, arith::SelectOp::create(b, exists, term, zero));
+            // A share is NaN if a coordinate is NaN or infinite. As in torch, the mean is then NaN.
+            element = arith::SelectOp::create(b, exists, b.convert(element, image.dtype, as), zero);
+            sum = arith::AddFOp::create(b, sum, arith::MulFOp::create(b, element, weight));
           }
         return sum;
       });

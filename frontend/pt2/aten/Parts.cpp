@@ -308,12 +308,29 @@ static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
           columns = call.dim("dim2", rank, 1);
   if (call.failed())
     return failure();
-  std::optional<int64_t> height = x.sizes[rows].constant(), width = x.sizes[columns].constant();
-  if (rows == columns || !height || !width || offset <= -kMaxDim || offset >= kMaxDim)
-    return call.error() << "expected two dimensions of known sizes, got " << rows << " and "
-                        << columns << " of " << str(x.sizes);
+  if (rows == columns || offset <= -kMaxDim || offset >= kMaxDim)
+    return call.error()
+           << "expected two dimensions and an offset of less than 2^31, got dimensions " << rows
+           << " and " << columns << " of " << str(x.sizes) << " and offset " << offset;
   int64_t row = std::max<int64_t>(-offset, 0), column = std::max<int64_t>(offset, 0);
-  int64_t count = std::max<int64_t>(std::min(*height - row, *width - column), 0);
+  std::optional<Size> height = subtract(x.sizes[rows], row),
+                      width = subtract(x.sizes[columns], column),
+                      least = height && width ? minimum(*height, *width) : std::nullopt,
+                      number = least ? maximum(*least, 0) : std::nullopt;
+  if (!number)
+    return call.error() << "expected a diagonal, got " << str(x.sizes) << " and offset " << offset;
+  Size count = *number;
+  if (!count.constant()) {
+    // A slice begins inside of its tensor, even if it is empty. So there is no need for the maximum with 0, which the
+    // file has or lacks.
+    call.requireAtMost(row, x.sizes[rows]);
+    call.requireAtMost(column, x.sizes[columns]);
+    Sizes stated = call.has("src") ? call.tensor("src").sizes : call.expected().sizes;
+    if (call.failed())
+      return failure();
+    if (stated.empty() || stated.back() != *number)
+      count = *least;
+  }
   Sizes sizes;
   SmallVector<AffineExpr> ofSquare(rank);
   TensorBuilder &b = call.b;
@@ -328,8 +345,11 @@ static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
   // Replaces each element of the base on the diagonal by the element of the part.
   auto write = [=](Call &writer, const Tensor &base, const Tensor &part) -> FailureOr<Tensor> {
     TensorBuilder &b = writer.b;
-    if (count == 0)
+    if (count == Size(0))
       return base;
+    writer.requireAtMost(1, count); // every element reads one of the part
+    if (writer.failed())
+      return failure();
     return b.elementwise(
         base.sizes, base.dtype, Operand{base, base.dtype}, [&](ValueRange old) -> Value {
           auto constant = [&](int64_t value) -> Value {
@@ -340,7 +360,10 @@ static LogicalResult diagonalOf(Call &call, StringRef offsetName, bool isView) {
           Value isOn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at,
                                              arith::SubIOp::create(b, j, constant(column)));
           Value nearest = arith::MaxSIOp::create(
-              b, arith::MinSIOp::create(b, at, constant(count - 1)), constant(0));
+              b,
+              arith::MinSIOp::create(b, at,
+                                     arith::SubIOp::create(b, b.indexOf(count), constant(1))),
+              constant(0));
           Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at, nearest);
           SmallVector<Value> indices;
           for (int64_t dim = 0; dim < rank; ++dim)
@@ -474,9 +497,8 @@ void attn::pt2::addParts(AtenOps &ops) {
     ops.add(name, tensorSplit, "dimensions of unknown size; indices in decreasing order");
   ops.add("unbind.int", unbind, "dimensions of unknown size");
   for (StringRef name : {"diagonal.default", "linalg_diagonal.default", "diagonal_scatter.default"})
-    ops.add(name, diagonal, "dimensions of unknown size");
-  ops.add("diag.default", diag,
-          "matrices of unknown size; vectors on other diagonals than the main one");
+    ops.add(name, diagonal);
+  ops.add("diag.default", diag, "vectors on other diagonals than the main one");
   ops.add("unfold.default", unfold);
   ops.add("as_strided.default", asStrided, "inputs that are not contiguous; views of copies");
 }

@@ -414,6 +414,17 @@ def strides_of_sizes(model):
     model.refuses([array(0, 3)], "argument 'x' expected size in [1, 4096] in dimension 0, got 0")
 
 
+def diagonals(model):
+    """Diagonals of matrices whose sizes are known only at the call; a write to a diagonal needs an element."""
+    x = model.input("x", ["a", "b"])
+    a, b = symbol("a"), symbol("b")
+    model.program.output(model.node("aten.diagonal.default", [f"Max(Integer(0), Min({a}, Add({b}, Integer(-1))))"], self=x, offset=1))
+    model.program.output(model.node("aten.diagonal.default", [f"Min({a}, {b})"], self=x))
+    for n, m in (3, 5), (5, 3), (4, 1), (0, 2):
+        model.gives([array(n, m)], [array(n, m).diagonal(1), array(n, m).diagonal()])
+    model.refuses([array(3, 0)], "argument 'x' expected size in [1, 4096] in dimension 1, got 0")
+
+
 def slices_that_sizes_limit(model):
     """x[:8] of a length that may be less than 8, and x[3:]."""
     x = model.input("x", ["a", 2])
@@ -436,6 +447,19 @@ def decided_by_ranges(model):
     for n in 4, 7, 48:
         model.gives([array(n, 2)], [array(n, 2) + array(64, 2)[-n:]])
     model.refuses([array(49, 2)], "argument 'x' expected size in [4, 48] in dimension 0, got 49")
+
+
+def limited_by_broadcasting(model):
+    """A table that is cut to the length of the input can only be added if it is at least as long."""
+    x, table = model.input("x", ["a", 2]), model.program.weight("table", array(64, 2))
+    rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=64, b=model.program.size(x, 0))
+    start = model.program.arithmetic("sym_max", "Max({a}, {b})", a=rest, b=0)
+    size = f"Add(Integer(64), Mul(Integer(-1), {model.program.symbols[start.name]['as_expr']['expr_str']}))"
+    rows = model.node("aten.slice.Tensor", [size, 2], self=table, dim=0, start=start)
+    model.program.output(model.node("aten.add.Tensor", ["a", 2], self=x, other=rows))
+    for n in 1, 7, 64:
+        model.gives([array(n, 2)], [array(n, 2) + array(64, 2)[-n:]])
+    model.refuses([array(65, 2)], "argument 'x' expected size in [0, 64] in dimension 0, got 65")
 
 
 def halves_for_any_size(model):

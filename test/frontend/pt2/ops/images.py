@@ -295,6 +295,9 @@ def grid_sampler(image, grid, mode, padding, aligns):
         x, y = elements(grid[at][0], w), elements(grid[at][1], h)
         taps = [(np.rint(y), np.rint(x), 1.0)] if mode == 1 else [
             (i, j, (1 - abs(y - i)) * (1 - abs(x - j))) for i in (np.floor(y), np.floor(y) + 1) for j in (np.floor(x), np.floor(x) + 1)]
+        if mode == 0 and not np.isfinite(grid[at]).all():
+            result[at[0], :, at[1], at[2]] = np.nan
+            continue
         for i, j, weight in taps:
             if 0 <= i < h and 0 <= j < w:
                 result[at[0], :, at[1], at[2]] += weight * image[at[0], :, int(i), int(j)]
