@@ -17,8 +17,8 @@ namespace attn {
 /// Creates a block in `region` that yields the score unchanged. The block has the arguments of a score region of `op`.
 mlir::Block *createScoreBlock(mlir::OpBuilder &builder, AttentionOp op, mlir::Region &region);
 
-/// Yields the fill of `op`, or its sum with the score, for pairs that its mask hides. `score` is a block with the arguments of a score region of
-/// `op`.
+/// Yields the fill of `op`, or its sum with the score, for pairs that its mask hides. `score` is a block with the
+/// arguments of a score region of `op`.
 void fillScores(mlir::OpBuilder &builder, AttentionOp op, mlir::Block &score);
 
 } // namespace attn

@@ -19,7 +19,8 @@ namespace attn {
 /// region would need a division, a math function or too many instructions for each pair.
 mlir::Value computeCapture(AttentionOp op, unsigned capture);
 
-/// The number of the captured operand with the tensor and the map of `read`; adds such an operand if there is none.
+/// The number of the captured operand with the tensor and the map of `read`; adds such an operand if there is none. No
+/// operand can be added to an attention that is `bounded`: the last captured operand is its bound.
 unsigned captureElement(AttentionOp op, const Access &read);
 
 /// Computes a tensor with the loops `dims` of the attention and captures it. `compute` returns an element of type `type`

@@ -257,7 +257,8 @@ LogicalResult ConditionReader::requireResult(Operation *op, const Test &test, bo
   if (!llvm::all_of(*values, fold))
     return failure();
   if (op->getOperand(*varying).getType().isInteger(1)) {
-    bool ifFalse = test.holds(fold(values->front())), ifTrue = test.holds(fold(values->back()));
+    bool ifTrue = test.holds(fold(BoolAttr::get(context, true))),
+         ifFalse = test.holds(fold(BoolAttr::get(context, false)));
     if (ifTrue == ifFalse)
       return success(ifTrue == truth);
     return require(op->getOperand(*varying), ifTrue == truth);

@@ -97,7 +97,10 @@ static std::optional<double> findValueBesideZero(Value value) {
   std::optional<double> nonzero;
   bool hasZero = false;
   for (Attribute possible : *values) {
-    double number = cast<FloatAttr>(possible).getValueAsDouble();
+    auto constant = dyn_cast<FloatAttr>(possible);
+    if (!constant)
+      return std::nullopt;
+    double number = constant.getValueAsDouble();
     if (number == 0)
       hasZero = true;
     else if (nonzero.value_or(number) == number)
@@ -220,8 +223,8 @@ static bool keepsEveryRow(AttentionOp op, ArrayRef<Condition> conditions) {
 
 static bool isNearLowest(const Fill &fill) { return fill.value <= kGreatestFiniteFill; }
 
-/// Whether `fill` is the sum of the fill and the score: a score that is small beside a number near the lowest float does
-/// not change it.
+/// Whether hidden pairs have the sum of the fill and the score: a score that is small beside a number near the lowest
+/// float does not change it.
 static bool isSum(AttentionOp op, const Fill &fill) {
   return fill.isAdded && fill.isFinite() && !(isNearLowest(fill) && isWithinBounds(op, fill.score));
 }

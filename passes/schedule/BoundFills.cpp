@@ -12,9 +12,9 @@
 // The factor 2 is for the rounding errors of the products. If a region computes the scores, %b is multiplied by their
 // bound (ScoreBound.h). A NaN or an infinity among the elements makes the bound NaN or infinite.
 //
-// The pass runs twice. Before attn-per-head, the bounds become tasks of their own, so that each key is read once. If a
-// task of attn-per-head will compute the queries or the keys itself, the bounds are computed after that pass, in the same
-// task, and before the loop over tiles of queries.
+// The pass runs twice. Before attn-per-head, the bounds become tasks of their own, so that each key is read once. If the
+// tasks of attn-per-head will compute the queries or the keys, the bounds are computed after that pass, in the same
+// tasks, and before the loop over tiles of queries.
 // Test: test/passes/schedule/bound-fills.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -43,25 +43,35 @@ namespace attn {
 using namespace attn;
 
 namespace {
+/// The loops of a reduction: for each, the dimension of the attention and the size.
+struct Loops {
+  SmallVector<unsigned> dims;
+  SmallVector<OpFoldResult> sizes;
+
+  void add(unsigned dim, OpFoldResult size) {
+    dims.push_back(dim);
+    sizes.push_back(size);
+  }
+};
+
 class Bounds {
 public:
   Bounds(RewriterBase &rewriter, AttentionOp op)
-      : rewriter(rewriter), op(op), loc(op.getLoc()), domain(op.getIterationDomain(rewriter)),
-        type(op.getAccumulatorType()), bits(rewriter.getIntegerType(type.getIntOrFloatBitWidth())) {
-  }
+      : rewriter(rewriter), op(op), loc(op.getLoc()), type(op.getAccumulatorType()),
+        bits(rewriter.getIntegerType(type.getIntOrFloatBitWidth())) {}
 
-  void run();
+  /// `score` is the bound that boundScore() gives.
+  void run(double score);
 
 private:
   using Combine = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
   Value greatestOfKeys();
-  /// Reduces the elements of `inputs` over dimension `dim` of the attention. `loops` has the dimension of the attention
-  /// for each loop; the result has all others.
-  Value reduce(ArrayRef<unsigned> loops, unsigned dim, ValueRange inputs, ArrayRef<AffineMap> maps,
+  /// Reduces the elements of `inputs` over dimension `dim` of the attention; the result has all other loops.
+  Value reduce(const Loops &loops, unsigned dim, ValueRange inputs, ArrayRef<AffineMap> maps,
                TypedAttr start, Combine combine);
-  /// The loops that read `map`, a map over the dimensions of the attention. An index of 0 stays.
-  AffineMap overLoops(AffineMap map, ArrayRef<unsigned> loops);
+  /// `map`, over the dimensions of the attention, as a map over loops. An index of 0 stays.
+  AffineMap overLoops(AffineMap map, const Loops &loops);
   Value magnitude(OpBuilder &b, Location loc, Value element) {
     element = convertScalarToDtype(b, loc, element, type, /*isUnsignedCast=*/false);
     return math::AbsFOp::create(b, loc, element);
@@ -70,7 +80,6 @@ private:
   RewriterBase &rewriter;
   AttentionOp op;
   Location loc;
-  SmallVector<Range> domain;
   FloatType type;
   // The bits of magnitudes, as integers, have the order of the magnitudes, and those of NaN are the greatest. So one
   // instruction compares them.
@@ -78,28 +87,28 @@ private:
 };
 } // namespace
 
-AffineMap Bounds::overLoops(AffineMap map, ArrayRef<unsigned> loops) {
+AffineMap Bounds::overLoops(AffineMap map, const Loops &loops) {
   SmallVector<AffineExpr> exprs(map.getNumDims(), rewriter.getAffineConstantExpr(0));
-  for (auto [loop, dim] : llvm::enumerate(loops))
+  for (auto [loop, dim] : llvm::enumerate(loops.dims))
     exprs[dim] = rewriter.getAffineDimExpr(loop);
-  return map.replaceDimsAndSymbols(exprs, {}, loops.size(), 0);
+  return map.replaceDimsAndSymbols(exprs, {}, loops.dims.size(), 0);
 }
 
-Value Bounds::reduce(ArrayRef<unsigned> loops, unsigned dim, ValueRange inputs,
-                     ArrayRef<AffineMap> maps, TypedAttr start, Combine combine) {
+Value Bounds::reduce(const Loops &loops, unsigned dim, ValueRange inputs, ArrayRef<AffineMap> maps,
+                     TypedAttr start, Combine combine) {
   SmallVector<AffineMap> all(maps);
   SmallVector<OpFoldResult> sizes;
   SmallVector<AffineExpr> kept;
-  SmallVector<utils::IteratorType> iterators;
-  for (auto [loop, ofAttention] : llvm::enumerate(loops)) {
-    iterators.push_back(ofAttention == dim ? utils::IteratorType::reduction
-                                           : utils::IteratorType::parallel);
-    if (ofAttention == dim)
+  SmallVector<utils::IteratorType> iterators(loops.dims.size(), utils::IteratorType::parallel);
+  for (auto [loop, ofAttention] : llvm::enumerate(loops.dims)) {
+    if (ofAttention == dim) {
+      iterators[loop] = utils::IteratorType::reduction;
       continue;
+    }
     kept.push_back(rewriter.getAffineDimExpr(loop));
-    sizes.push_back(domain[ofAttention].size);
+    sizes.push_back(loops.sizes[loop]);
   }
-  all.push_back(AffineMap::get(loops.size(), 0, kept, op.getContext()));
+  all.push_back(AffineMap::get(loops.dims.size(), 0, kept, op.getContext()));
   Value empty = tensor::EmptyOp::create(rewriter, loc, sizes, start.getType());
   Value first = arith::ConstantOp::create(rewriter, loc, start);
   Value init = linalg::FillOp::create(rewriter, loc, first, empty).getResult(0);
@@ -112,24 +121,17 @@ Value Bounds::reduce(ArrayRef<unsigned> loops, unsigned dim, ValueRange inputs,
 
 /// The greatest |K[k,d]| of each d, as bits. The result has the dimensions of the key without k.
 Value Bounds::greatestOfKeys() {
-  OpFoldResult numKeys = domain[op.getKDim()].size;
-  SmallVector<unsigned> loops;
-  SmallVector<OpFoldResult> offsets, sizes;
-  for (AffineExpr expr : op.getKeyMap().getResults()) {
-    offsets.push_back(rewriter.getIndexAttr(0));
-    std::optional<unsigned> dim = findLoop(expr);
-    if (dim)
-      loops.push_back(*dim);
-    sizes.push_back(dim ? domain[*dim].size : OpFoldResult(rewriter.getIndexAttr(1)));
-  }
-  SmallVector<OpFoldResult> strides(sizes.size(), rewriter.getIndexAttr(1));
-
+  AffineMap map = op.getKeyMap();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, op.getKey()),
+                            offsets(sizes.size(), rewriter.getIndexAttr(0)),
+                            strides(sizes.size(), rewriter.getIndexAttr(1));
   // An iteration compares the keys of four parts, because it also reads and writes the result. The last parts may
   // overlap.
   constexpr int64_t kParts = 4;
-  unsigned position = *op.getKeyMap().getResultPosition(rewriter.getAffineDimExpr(op.getKDim()));
+  unsigned position = *map.getResultPosition(rewriter.getAffineDimExpr(op.getKDim()));
   AffineExpr keys, size;
   bindDims(op.getContext(), keys, size);
+  OpFoldResult numKeys = sizes[position];
   OpFoldResult part =
       affine::makeComposedFoldedAffineApply(rewriter, loc, keys.ceilDiv(kParts), {numKeys});
   sizes[position] = part;
@@ -140,7 +142,11 @@ Value Bounds::greatestOfKeys() {
     parts.push_back(
         tensor::ExtractSliceOp::create(rewriter, loc, op.getKey(), offsets, sizes, strides));
   }
-  SmallVector<AffineMap> maps(kParts, overLoops(op.getKeyMap(), loops));
+  Loops loops;
+  for (auto [expr, size] : llvm::zip_equal(map.getResults(), sizes))
+    if (std::optional<unsigned> dim = findLoop(expr))
+      loops.add(*dim, size);
+  SmallVector<AffineMap> maps(kParts, overLoops(map, loops));
   return reduce(loops, op.getKDim(), parts, maps, cast<TypedAttr>(rewriter.getZeroAttr(bits)),
                 [&](OpBuilder &b, Location loc, ValueRange args) {
                   Value greatest = args.back();
@@ -152,41 +158,39 @@ Value Bounds::greatestOfKeys() {
                 });
 }
 
-void Bounds::run() {
+void Bounds::run(double score) {
   // The keys of a task stay the same in its loop over tiles of queries.
-  auto isOutside = [](scf::ForOp loop, OpFoldResult value) {
-    auto computed = dyn_cast<Value>(value);
-    return !computed || loop.isDefinedOutsideOfLoop(computed);
-  };
   Operation *first = op;
-  while (auto loop = dyn_cast<scf::ForOp>(first->getParentOp())) {
-    if (!isOutside(loop, op.getKey()) || llvm::any_of(domain, [&](const Range &range) {
-          return !isOutside(loop, range.size) &&
-                 op.getKeyMap().isFunctionOfDim(&range - domain.begin());
-        }))
-      break;
+  for (auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+       loop && loop.isDefinedOutsideOfLoop(op.getKey());
+       loop = dyn_cast<scf::ForOp>(loop->getParentOp()))
     first = loop;
-  }
   rewriter.setInsertionPoint(first);
   Value greatest = greatestOfKeys();
 
   rewriter.setInsertionPoint(op);
-  AffineMap queryMap = op.getQueryMap();
-  SmallVector<unsigned> loops, inner;
-  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim)
-    if (queryMap.isFunctionOfDim(dim) || op.getKeyMap().isFunctionOfDim(dim))
-      loops.push_back(dim);
-  for (AffineExpr expr : queryMap.getResults()) // q and d, in the order of the query
+  AffineMap queryMap = op.getQueryMap(), keyMap = op.getKeyMap();
+  SmallVector<OpFoldResult> ofQuery = tensor::getMixedSizes(rewriter, loc, op.getQuery()),
+                            ofKey = tensor::getMixedSizes(rewriter, loc, op.getKey());
+  Loops loops;
+  for (unsigned dim = 0; dim < op.getNumBatch(); ++dim) {
+    AffineExpr expr = rewriter.getAffineDimExpr(dim);
+    if (auto position = queryMap.getResultPosition(expr))
+      loops.add(dim, ofQuery[*position]);
+    else if (auto position = keyMap.getResultPosition(expr))
+      loops.add(dim, ofKey[*position]);
+  }
+  for (auto [expr, size] : llvm::zip_equal(queryMap.getResults(), ofQuery)) // q and d
     if (std::optional<unsigned> dim = findLoop(expr); dim && *dim >= op.getNumBatch())
-      loops.push_back(*dim);
+      loops.add(*dim, size);
   SmallVector<AffineExpr> ofGreatest;
-  for (AffineExpr expr : op.getKeyMap().getResults())
+  for (AffineExpr expr : keyMap.getResults())
     if (std::optional<unsigned> dim = findLoop(expr); dim && *dim != op.getKDim())
       ofGreatest.push_back(expr);
-  AffineMap greatestMap = AffineMap::get(queryMap.getNumDims(), 0, ofGreatest, op.getContext());
+  AffineMap greatestMap = AffineMap::get(keyMap.getNumDims(), 0, ofGreatest, op.getContext());
 
-  double bound = 2 * *boundScore(op),
-         perProduct = bound * std::abs(op.getScale().convertToDouble());
+  double bound = 2 * score;
+  double perProduct = bound * std::abs(op.getScale().convertToDouble());
   Value bounds =
       reduce(loops, op.getDDim(), {op.getQuery(), greatest},
              {overLoops(queryMap, loops), overLoops(greatestMap, loops)},
@@ -199,7 +203,7 @@ void Bounds::run() {
                return arith::AddFOp::create(b, loc, args[2], product);
              });
   SmallVector<AffineExpr> read;
-  for (unsigned dim : loops)
+  for (unsigned dim : loops.dims)
     if (dim != op.getDDim())
       read.push_back(rewriter.getAffineDimExpr(dim));
   rewriter.modifyOpInPlace(op, [&] {
@@ -228,8 +232,13 @@ struct BoundFills : attn::impl::BoundFillsBase<BoundFills> {
         ops.push_back(op);
     });
     for (AttentionOp op : ops) {
+      std::optional<double> score = boundScore(op);
+      if (!score) {
+        op.emitOpError() << "expected scores with a known bound, because the fill is added";
+        return signalPassFailure();
+      }
       rewriter.setInsertionPoint(op);
-      Bounds(rewriter, op).run();
+      Bounds(rewriter, op).run(*score);
     }
   }
 };

@@ -946,6 +946,11 @@ struct TileKeys : attn::impl::TileKeysBase<TileKeys> {
       rewriter.setInsertionPoint(op);
       if (failed(verifyPackedMask(op)))
         return signalPassFailure();
+      if (op.getAdded() && !op.getBounded()) {
+        op.emitOpError() << "expected a bound of the scores, because the fill is added; "
+                            "attn-bound-fills computes it";
+        return signalPassFailure();
+      }
       KeyLoops(rewriter, op).run();
     }
   }
