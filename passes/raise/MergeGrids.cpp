@@ -19,6 +19,7 @@
 
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "support/Loops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -74,8 +75,11 @@ public:
       inputs.push_back(merged);
       maps.push_back(read);
     }
+    unsigned whole = llvm::find(maps, identity(groups.size())) - maps.begin();
     maps.push_back(identity(groups.size()));
-    Value out = merge(op.getDpsInits()[0]);
+    Value out = tensor::EmptyOp::create(rewriter, op.getLoc(),
+                                        tensor::getMixedSizes(rewriter, op.getLoc(), inputs[whole]),
+                                        getElementTypeOrSelf(tensor));
     SmallVector<utils::IteratorType> loops(groups.size(), utils::IteratorType::parallel);
     auto merged =
         linalg::GenericOp::create(rewriter, op.getLoc(), out.getType(), inputs, out, maps, loops);
@@ -136,7 +140,7 @@ private:
                               sizes;
     SmallVector<AffineExpr> loops(to.getNumDims(), rewriter.getAffineConstantExpr(0));
     for (auto [loop, expr] : llvm::enumerate(to.getResults())) {
-      unsigned dim = cast<AffineDimExpr>(expr).getPosition();
+      unsigned dim = *findLoop(expr);
       sizes.push_back(all[dim]);
       loops[dim] = rewriter.getAffineDimExpr(loop);
     }

@@ -17,12 +17,15 @@
 // The softmax of s - m, the scores minus their maximum, becomes the softmax of s, which subtracts the maximum anyway.
 //
 // The elementwise steps may be one op or several. If the maximum is not subtracted from the scores, the ops stay
-// unchanged, because their exponentials may overflow where those of a softmax do not.
+// unchanged, because their exponentials may overflow where those of a softmax do not. A remark says so if the result is
+// multiplied by values.
 // Test: test/passes/raise/raise-softmax.mlir
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Finding.h"
 #include "passes/Passes.h"
+#include "passes/Product.h"
 #include "passes/raise/Element.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -68,10 +71,13 @@ static std::optional<double> getNumber(const Element &element) {
   return constant ? std::optional(constant.getValueAsDouble()) : std::nullopt;
 }
 
-/// The maximum that `element` is; it may be 0 where the maximum is infinite, as in torch.logsumexp.
+/// The maximum of the elements of a tensor that `element` is; it may be 0 where the maximum is infinite, as in
+/// torch.logsumexp. Each softmax with such a maximum is NaN, as with the infinite one.
 static std::optional<RowReduction> matchMaximum(const Element &element) {
-  if (!isa_and_nonnull<arith::SelectOp>(element.getOp()))
-    return matchReductionBy<arith::MaximumFOp>(element);
+  if (!isa_and_nonnull<arith::SelectOp>(element.getOp())) {
+    auto max = matchReductionBy<arith::MaximumFOp>(element);
+    return max && max->element == Element::of(max->input) ? max : std::nullopt;
+  }
   Element test = element.getOperand(0);
   auto compare = dyn_cast_or_null<arith::CmpFOp>(test.getOp());
   if (!compare)
@@ -85,7 +91,7 @@ static std::optional<RowReduction> matchMaximum(const Element &element) {
       getNumber(element.getOperand(isKeptIfTrue ? 2 : 1)) != 0.0 ||
       getNumber(test.getOperand(1)) != std::numeric_limits<double>::infinity())
     return std::nullopt;
-  return matchReductionBy<arith::MaximumFOp>(kept);
+  return isa_and_nonnull<arith::SelectOp>(kept.getOp()) ? std::nullopt : matchMaximum(kept);
 }
 
 /// If `shifted` is s - max(s), returns the scores s and the dimension of the maximum; otherwise none.
@@ -93,8 +99,7 @@ static std::optional<Softmax> matchShift(const Element &shifted) {
   if (!isa_and_nonnull<arith::SubFOp>(shifted.getOp()))
     return std::nullopt;
   std::optional<RowReduction> max = matchMaximum(shifted.getOperand(1));
-  if (!max || !(max->element == shifted.getOperand(0)) ||
-      !(Element::of(max->input) == max->element))
+  if (!max || !(max->element == shifted.getOperand(0)))
     return std::nullopt;
   return Softmax{max->input, max->dim};
 }
@@ -148,8 +153,8 @@ static std::optional<Softmax> matchQuotientForm(const Element &element) {
   return softmax;
 }
 
-/// If `element` is exp(s - m - log(sum(exp(s - m)))) or exp(s - (log(sum(exp(s - m))) + m)), where m is max(s), returns the
-/// softmax of s: the exponential of log_softmax, or of the difference to logsumexp.
+/// If `element` is exp(s - m - log(sum(exp(s - m)))) or exp(s - (log(sum(exp(s - m))) + m)), where m is max(s), returns
+/// the softmax of s: the exponential of log_softmax, or of the difference to logsumexp.
 static std::optional<Softmax> matchLogarithmicForm(const Element &element) {
   std::optional<Exponential> exponential = matchExponential(element);
   if (!exponential || exponential->scale != 1 ||
@@ -157,12 +162,13 @@ static std::optional<Softmax> matchLogarithmicForm(const Element &element) {
     return std::nullopt;
   Element left = exponential->argument.getOperand(0), log = exponential->argument.getOperand(1);
   std::optional<RowReduction> added; // m in the second form
-  for (unsigned i : {0, 1})
-    if (isa_and_nonnull<arith::AddFOp>(log.getOp()))
-      if (std::optional<RowReduction> max = matchMaximum(log.getOperand(i))) {
-        added = max;
-        log = log.getOperand(1 - i);
-      }
+  if (isa_and_nonnull<arith::AddFOp>(log.getOp())) {
+    unsigned position = matchMaximum(log.getOperand(0)) ? 0 : 1;
+    added = matchMaximum(log.getOperand(position));
+    if (!added)
+      return std::nullopt;
+    log = log.getOperand(1 - position);
+  }
   if (!isa_and_nonnull<math::LogOp>(log.getOp()))
     return std::nullopt;
   auto sum = matchReductionBy<arith::AddFOp>(log.getOperand(0));
@@ -190,6 +196,20 @@ static std::optional<Softmax> matchSoftmax(Value value) {
   return softmax && haveEqualSizes(softmax->input, value) ? softmax : std::nullopt;
 }
 
+/// Reports exp(s) / sum(exp(s)) whose result is multiplied by values: it overflows where a softmax does not.
+static void reportWithoutMaximum(linalg::LinalgOp op) {
+  Element element = Element::of(op->getResult(0));
+  auto quotient = matchQuotient(element);
+  if (!quotient || !matchExponential(quotient->first))
+    return;
+  auto sum = matchReductionBy<arith::AddFOp>(quotient->second);
+  if (sum && sum->element == quotient->first &&
+      llvm::any_of(op->getUsers(), [](Operation *user) { return isProduct(user); }))
+    emitFinding(op.getLoc(), Finding::Unfused)
+        << "attention left unfused: expected a softmax, got exponentials divided by their sum; use "
+           "softmax, or subtract the maximum from the scores first";
+}
+
 /// `scale * tensor`
 static Value createScaled(RewriterBase &rewriter, Location loc, Value tensor, double scale) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -214,8 +234,10 @@ struct RaiseSoftmax : attn::impl::RaiseSoftmaxBase<RaiseSoftmax> {
       if (op->getNumResults() != 1 || !isScalarFunction(op))
         return;
       std::optional<Softmax> found = matchSoftmax(op->getResult(0));
-      if (!found)
+      if (!found) {
+        reportWithoutMaximum(op);
         return;
+      }
       rewriter.setInsertionPoint(op);
       Value input = found->input;
       if (found->scale != 1)

@@ -75,15 +75,17 @@ static bool dependsOn(Value value, linalg::SoftmaxOp softmax) {
 
 /// The softmax from whose probabilities elementwise ops compute `tensor`; null if there is none.
 static linalg::SoftmaxOp findSoftmax(Value tensor) {
-  if (auto softmax = tensor.getDefiningOp<linalg::SoftmaxOp>())
-    return softmax;
-  auto op = tensor.getDefiningOp<linalg::LinalgOp>();
-  if (!op || !isScalarFunction(op))
-    return nullptr;
-  for (OpOperand *input : op.getDpsInputOperands())
-    if (op.getMatchingIndexingMap(input).isIdentity())
-      if (linalg::SoftmaxOp softmax = findSoftmax(input->get()))
-        return softmax;
+  SetVector<Value> forms;
+  forms.insert(tensor);
+  for (unsigned i = 0; i < forms.size(); ++i) {
+    if (auto softmax = forms[i].getDefiningOp<linalg::SoftmaxOp>())
+      return softmax;
+    auto op = forms[i].getDefiningOp<linalg::LinalgOp>();
+    if (op && isScalarFunction(op))
+      for (OpOperand *input : op.getDpsInputOperands())
+        if (op.getMatchingIndexingMap(input).isIdentity())
+          forms.insert(input->get());
+  }
   return nullptr;
 }
 
@@ -171,13 +173,20 @@ static void move(RewriterBase &rewriter, linalg::LinalgOp product, unsigned i, O
   rewriter.eraseOp(rows.op);
 }
 
+/// Whether the sums of `product` start from 0; the factors of rows must not multiply any other number.
+static bool startsFromZero(linalg::LinalgOp product) {
+  auto fill = product.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.value(), m_AnyZeroFloat());
+}
+
 namespace {
 struct RowsAfterValues : attn::impl::RowsAfterValuesBase<RowsAfterValues> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     SmallVector<linalg::LinalgOp> products;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (isProduct(op) && op.hasPureTensorSemantics() && op.getNumReductionLoops() == 1)
+      if (isProduct(op) && op.hasPureTensorSemantics() && op.getNumReductionLoops() == 1 &&
+          startsFromZero(op))
         products.push_back(op);
     });
     for (linalg::LinalgOp product : products)

@@ -317,6 +317,94 @@ func.func @of_logsumexp(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tenso
   return %p : tensor<2x3x7xf32>
 }
 
+// Not if the maximum is added twice.
+// CHECK-LABEL: @maximum_twice(
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x3x7xf32>
+// CHECK-NOT: linalg.softmax
+// CHECK: return
+func.func @maximum_twice(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tensor<2x3xf32>) -> tensor<2x3x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %high = arith.constant 0x7F800000 : f32
+  %lf = linalg.fill ins(%zero : f32) outs(%re : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x3x7xf32>) outs(%mf : tensor<2x3xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %c = arith.maximumf %out, %a : f32
+    linalg.yield %c : f32
+  } -> tensor<2x3xf32>
+  %l = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s, %m : tensor<2x3x7xf32>, tensor<2x3xf32>) outs(%lf : tensor<2x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %abs = math.absf %b : f32
+    %isFinite = arith.cmpf une, %abs, %high : f32
+    %max = arith.select %isFinite, %b, %zero : f32
+    %d = arith.subf %a, %max : f32
+    %x = math.exp %d : f32
+    %c = arith.addf %out, %x : f32
+    linalg.yield %c : f32
+  } -> tensor<2x3xf32>
+  %p = linalg.generic {indexing_maps = [#id, #row, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %l, %m : tensor<2x3x7xf32>, tensor<2x3xf32>, tensor<2x3xf32>) outs(%e : tensor<2x3x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %out: f32):
+    %abs = math.absf %c : f32
+    %isInfinite = arith.cmpf oeq, %abs, %high : f32
+    %max = arith.select %isInfinite, %zero, %c : f32
+    %log = math.log %b : f32
+    %lse = arith.addf %max, %log : f32
+    %more = arith.addf %lse, %max : f32
+    %d = arith.subf %a, %more : f32
+    %x = math.exp %d : f32
+    linalg.yield %x : f32
+  } -> tensor<2x3x7xf32>
+  return %p : tensor<2x3x7xf32>
+}
+
+// Not if the maximum is that of the magnitudes.
+// CHECK-LABEL: @maximum_of_magnitudes(
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x3x7xf32>
+// CHECK-NOT: linalg.softmax
+// CHECK: return
+func.func @maximum_of_magnitudes(%s: tensor<2x3x7xf32>, %e: tensor<2x3x7xf32>, %re: tensor<2x3xf32>) -> tensor<2x3x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %inf = arith.constant 0xFF800000 : f32
+  %high = arith.constant 0x7F800000 : f32
+  %lf = linalg.fill ins(%zero : f32) outs(%re : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %mf = linalg.fill ins(%inf : f32) outs(%re : tensor<2x3xf32>) -> tensor<2x3xf32>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x3x7xf32>) outs(%mf : tensor<2x3xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %magnitude = math.absf %a : f32
+    %c = arith.maximumf %out, %magnitude : f32
+    linalg.yield %c : f32
+  } -> tensor<2x3xf32>
+  %l = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s, %m : tensor<2x3x7xf32>, tensor<2x3xf32>) outs(%lf : tensor<2x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %abs = math.absf %b : f32
+    %isFinite = arith.cmpf une, %abs, %high : f32
+    %max = arith.select %isFinite, %b, %zero : f32
+    %d = arith.subf %a, %max : f32
+    %x = math.exp %d : f32
+    %c = arith.addf %out, %x : f32
+    linalg.yield %c : f32
+  } -> tensor<2x3xf32>
+  %p = linalg.generic {indexing_maps = [#id, #row, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %l, %m : tensor<2x3x7xf32>, tensor<2x3xf32>, tensor<2x3xf32>) outs(%e : tensor<2x3x7xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %out: f32):
+    %abs = math.absf %c : f32
+    %isInfinite = arith.cmpf oeq, %abs, %high : f32
+    %max = arith.select %isInfinite, %zero, %c : f32
+    %log = math.log %b : f32
+    %lse = arith.addf %max, %log : f32
+    %d = arith.subf %a, %lse : f32
+    %x = math.exp %d : f32
+    linalg.yield %x : f32
+  } -> tensor<2x3x7xf32>
+  return %p : tensor<2x3x7xf32>
+}
+
 // exp2(3 * (s - max(s))) is exp(3 ln(2) * (s - max(s))).
 // CHECK-LABEL: @exp2(
 // CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<2x3x7xf32>

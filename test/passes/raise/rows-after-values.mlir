@@ -40,20 +40,25 @@ func.func @two(%s: tensor<2x?x9xf32>, %keep: tensor<2x?xi1>, %r: tensor<2x?x1xf3
       %y = arith.divf %x, %g : f32
       linalg.yield %y : f32
   } -> tensor<2x?x9xf32>
-  %o = linalg.contract indexing_maps = [#p, #v, #t] ins(%d, %v : tensor<2x?x9xf32>, tensor<2x9x4xf32>) outs(%z : tensor<2x4x?xf32>) -> tensor<2x4x?xf32>
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%z : tensor<2x4x?xf32>) -> tensor<2x4x?xf32>
+  %o = linalg.contract indexing_maps = [#p, #v, #t] ins(%d, %v : tensor<2x?x9xf32>, tensor<2x9x4xf32>) outs(%f : tensor<2x4x?xf32>) -> tensor<2x4x?xf32>
   return %o : tensor<2x4x?xf32>
 }
 
-// Not these: the factor varies with the key, it is computed from the probabilities, or the result has another use.
+// Not these: the factor varies with the key, it is computed from the probabilities, the result has another use, or the
+// product adds to other numbers than 0.
 // CHECK-LABEL: @not(
-// CHECK-COUNT-3: linalg.generic
+// CHECK-COUNT-4: linalg.generic
 // CHECK: linalg.contract
 // CHECK-NEXT: return
-func.func @not(%s: tensor<2x5x9xf32>, %r: tensor<9xf32>, %v: tensor<2x9x4xf32>, %e: tensor<2x5x9xf32>, %sums: tensor<2x5xf32>, %z: tensor<2x5x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x9xf32>) {
+func.func @not(%s: tensor<2x5x9xf32>, %r: tensor<9xf32>, %v: tensor<2x9x4xf32>, %e: tensor<2x5x9xf32>, %sums: tensor<2x5xf32>, %out: tensor<2x5x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x9xf32>, tensor<2x5x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %z = linalg.fill ins(%zero : f32) outs(%out : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
   %p = linalg.softmax dimension(2) ins(%s : tensor<2x5x9xf32>) outs(%e : tensor<2x5x9xf32>) -> tensor<2x5x9xf32>
   %a = linalg.generic {indexing_maps = [#k, #bqk, #bqk], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%r, %p : tensor<9xf32>, tensor<2x5x9xf32>) outs(%e : tensor<2x5x9xf32>) {
-    ^bb0(%c: f32, %x: f32, %out: f32):
+    ^bb0(%c: f32, %x: f32, %unused: f32):
       %y = arith.mulf %c, %x : f32
       linalg.yield %y : f32
   } -> tensor<2x5x9xf32>
@@ -65,17 +70,24 @@ func.func @not(%s: tensor<2x5x9xf32>, %r: tensor<9xf32>, %v: tensor<2x9x4xf32>, 
     }
   %d = linalg.generic {indexing_maps = [#bq, #bqk, #bqk], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%sum, %p : tensor<2x5xf32>, tensor<2x5x9xf32>) outs(%e : tensor<2x5x9xf32>) {
-    ^bb0(%c: f32, %x: f32, %out: f32):
+    ^bb0(%c: f32, %x: f32, %unused: f32):
       %y = arith.divf %x, %c : f32
       linalg.yield %y : f32
   } -> tensor<2x5x9xf32>
   %o1 = linalg.contract indexing_maps = [#p, #v, #o] ins(%d, %v : tensor<2x5x9xf32>, tensor<2x9x4xf32>) outs(%z : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
   %u = linalg.generic {indexing_maps = [#bq, #bqk, #bqk], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%sums, %p : tensor<2x5xf32>, tensor<2x5x9xf32>) outs(%e : tensor<2x5x9xf32>) {
-    ^bb0(%c: f32, %x: f32, %out: f32):
+    ^bb0(%c: f32, %x: f32, %unused: f32):
       %y = arith.mulf %x, %c : f32
       linalg.yield %y : f32
   } -> tensor<2x5x9xf32>
   %o2 = linalg.contract indexing_maps = [#p, #v, #o] ins(%u, %v : tensor<2x5x9xf32>, tensor<2x9x4xf32>) outs(%z : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
-  return %o, %o1, %o2, %u : tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x9xf32>
+  %w = linalg.generic {indexing_maps = [#bq, #bqk, #bqk], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%sums, %p : tensor<2x5xf32>, tensor<2x5x9xf32>) outs(%e : tensor<2x5x9xf32>) {
+    ^bb0(%c: f32, %x: f32, %unused: f32):
+      %y = arith.mulf %x, %c : f32
+      linalg.yield %y : f32
+  } -> tensor<2x5x9xf32>
+  %o3 = linalg.contract indexing_maps = [#p, #v, #o] ins(%w, %v : tensor<2x5x9xf32>, tensor<2x9x4xf32>) outs(%out : tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %o, %o1, %o2, %u, %o3 : tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>, tensor<2x5x9xf32>, tensor<2x5x4xf32>
 }
