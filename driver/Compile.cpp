@@ -438,6 +438,8 @@ void Compilation::report() {
     if (!report)
       return;
     std::string text = printReport(report);
+    if (text.empty())
+      return;
     for (StringRef line : llvm::split(StringRef(text), '\n'))
       result.text += (prefix + line + "\n").str();
   };
