@@ -229,14 +229,18 @@ static bool isSum(AttentionOp op, const Fill &fill) {
   return fill.isAdded && fill.isFinite() && !(isNearLowest(fill) && isWithinBounds(op, fill.score));
 }
 
+/// Whether a mask can state all parts of `kept`.
+static bool canState(AttentionOp op, const Kept &kept) {
+  auto canCompute = [&](Part part) { return canComputeTensor(op, part); };
+  return llvm::all_of(kept.rest, canCompute) && llvm::all_of(kept.lowerParts, canCompute);
+}
+
 /// Whether the mask can state all of `fill`, which is a sum and hides the pairs outside of `kept`, and loops can skip
 /// these pairs: usual scores are far above the fill.
 static bool canSkipSum(AttentionOp op, const Fill &fill, const Kept &kept) {
   constexpr double kUsualProduct = 128;
-  auto canCompute = [&](Part part) { return canComputeTensor(op, part); };
   std::optional<double> bound = boundScore(op, fill.score);
-  return bound && *bound * kUsualProduct <= -fill.value && llvm::all_of(kept.rest, canCompute) &&
-         llvm::all_of(kept.lowerParts, canCompute);
+  return bound && *bound * kUsualProduct <= -fill.value && canState(op, kept);
 }
 
 /// Returns how many of `fills`, counted from the outermost, become the mask. `kept` are the pairs that the outermost
@@ -294,8 +298,14 @@ static void extractMask(AttentionOp op) {
   if (llvm::any_of(fills, [](const Fill &fill) { return fill.isFinite(); }) &&
       !(llvm::all_of(fills, isNearLowest) && isWithinBounds(op, score) &&
         keepsEveryRow(op, conditions))) {
-    size_t count =
-        countFillsOfMask(op, fills, conditions[numGiven].kept, /*hasMask=*/!masks.empty());
+    // The mask must state the whole condition of a sum. A part that varies with the query alone is computed together
+    // with the others.
+    Kept &kept = conditions[numGiven].kept;
+    if (isSum(op, fills.front()) && !canState(op, kept)) {
+      kept = Kept();
+      kept.rest.push_back({fills.front().condition, /*truth=*/false});
+    }
+    size_t count = countFillsOfMask(op, fills, kept, /*hasMask=*/!masks.empty());
     conditions.truncate(numGiven + count);
     if (count > 0 && fills.front().isFinite())
       filled = fills.front().value;

@@ -355,6 +355,28 @@ func.func @subtracted_fill(%x: tensor<2x9x8xf32>, %c0: tensor<9x9xi1>, %out: ten
   return %o : tensor<2x9x8xf32>
 }
 
+// The mask states the whole condition of a sum, also a part that varies with the query alone.
+// CHECK-LABEL: @added_for_some_queries(
+// CHECK: %[[KEEP:.*]] = linalg.generic
+// CHECK: attn.attention {{.*}} captures(%[[KEEP]] : tensor<9x9xi1>) {{.*}} mask(#attn.dense<0>) {added, fill = -1.000000e+04 : f32
+// CHECK-NOT: score
+func.func @added_for_some_queries(%x: tensor<2x9x8xf32>, %out: tensor<2x9x8xf32>) -> tensor<2x9x8xf32> {
+  %o = attn.attention ins(%x, %x, %x : tensor<2x9x8xf32>, tensor<2x9x8xf32>, tensor<2x9x8xf32>) outs(%out : tensor<2x9x8xf32>)
+      {indexing_maps = [#q, #k, #v, #o], scale = 1.0 : f32} score {
+      ^bb0(%b: index, %q: index, %k: index, %s: f32):
+        %low = arith.constant -1.0e4 : f32
+        %zero = arith.constant 0.0 : f32
+        %three = arith.constant 3 : index
+        %later = arith.cmpi ne, %q, %three : index
+        %before = arith.cmpi sle, %k, %q : index
+        %keep = arith.andi %later, %before : i1
+        %fill = arith.select %keep, %zero, %low : f32
+        %t = arith.addf %s, %fill : f32
+        attn.yield %t : f32
+      } -> tensor<2x9x8xf32>
+  return %o : tensor<2x9x8xf32>
+}
+
 // Not these: a captured bias has no known bound, two fills that are added may hide a pair twice, usual scores may exceed
 // 100, an integer of the caller may be other than 0 and 1, and the mask cannot state all of a condition that reads the
 // score.
