@@ -42,7 +42,7 @@ private:
       return std::nullopt;
     if (isa<arith::AddFOp, arith::SubFOp>(inner))
       return *left + *right;
-    // The factor must be a constant: the product of two products of query and key grows faster.
+    // One factor must be a constant: no multiple of the product bounds its square.
     bool byConstant = matchPattern(inner->getOperand(1), m_Constant());
     if (isa<arith::DivFOp>(inner))
       return byConstant ? std::optional(*left / *right) : std::nullopt;

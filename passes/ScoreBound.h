@@ -2,6 +2,8 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
+// Tests: test/passes/raise/extract-mask.mlir, test/passes/schedule/bound-fills.mlir
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_PASSES_SCOREBOUND_H

@@ -252,7 +252,7 @@ LogicalResult ConditionReader::requireResult(Operation *op, const Test &test, bo
   auto fold = [&](Attribute value) {
     SmallVector<Attribute> all(operands);
     all[*varying] = value;
-    return foldOp(op, all);
+    return foldConstants(op, all);
   };
   if (!llvm::all_of(*values, fold))
     return failure();

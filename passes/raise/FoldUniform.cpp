@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/raise/PossibleValues.h"
 #include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -187,13 +188,9 @@ Attribute Evaluator::apply(linalg::LinalgOp op, ArrayRef<int64_t> index) {
                select && operands[1] && operands[1] == operands[2]) {
       result = operands[1];
     } else if (!inner.hasTrait<OpTrait::ConstantLike>()) {
-      // Folders may change the op that they are called on.
-      OwningOpRef<Operation *> copy = inner.clone();
-      SmallVector<OpFoldResult> folded;
-      if (failed(copy->fold(operands, folded)) || folded.size() != 1)
-        continue;
-      auto same = dyn_cast_if_present<Value>(folded[0]);
-      result = same ? valueOf(same) : folded[0];
+      OpFoldResult folded = attn::foldOp(&inner, operands);
+      auto same = dyn_cast_if_present<Value>(folded);
+      result = same ? valueOf(same) : folded;
     }
   }
   OpFoldResult result = valueOf(body->getTerminator()->getOperand(0));

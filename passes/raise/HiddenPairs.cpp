@@ -79,6 +79,40 @@ bool attn::holdsInEmptyRows(Element condition, Value scores, unsigned dim) {
          (isNegated != isTestNegated ? arith::CmpFPredicate::UNE : arith::CmpFPredicate::OEQ);
 }
 
+/// Whether `condition` is true exactly if `probability` is NaN.
+static bool isNaNTest(const Element &condition, const Element &probability) {
+  auto compare = dyn_cast_or_null<arith::CmpFOp>(condition.getOp());
+  if (!compare || !(condition.getOperand(0) == probability))
+    return false;
+  Element other = condition.getOperand(1);
+  auto number = dyn_cast_or_null<FloatAttr>(other.getConstant());
+  return compare.getPredicate() == arith::CmpFPredicate::UNO
+             ? other == probability || (number && !number.getValue().isNaN())
+             : compare.getPredicate() == arith::CmpFPredicate::UNE && other == probability;
+}
+
+/// Strips selects of other numbers where `probability` is infinite, as nan_to_num has them: no probability is infinite.
+static Element withoutInfinities(Element element, const Element &probability) {
+  while (isa_and_nonnull<arith::SelectOp>(element.getOp())) {
+    Element condition = element.getOperand(0);
+    auto compare = dyn_cast_or_null<arith::CmpFOp>(condition.getOp());
+    if (!compare || compare.getPredicate() != arith::CmpFPredicate::OEQ ||
+        !(condition.getOperand(0) == probability))
+      break;
+    auto number = dyn_cast_or_null<FloatAttr>(condition.getOperand(1).getConstant());
+    if (!number || !number.getValue().isInfinity())
+      break;
+    element = element.getOperand(2);
+  }
+  return element;
+}
+
+bool attn::replacesNaN(const Element &select, const Element &probability) {
+  return isa_and_nonnull<arith::SelectOp>(select.getOp()) &&
+         isNaNTest(select.getOperand(0), probability) &&
+         withoutInfinities(select.getOperand(2), probability) == probability;
+}
+
 /// Whether `score` is computed from products and from numbers above kGreatestFiniteFill, by ops such as sums, products
 /// and selects only.
 static bool isAboveFill(const Element &score, llvm::SmallPtrSetImpl<Operation *> &seen) {

@@ -10,9 +10,9 @@
 //   %merged = tensor.collapse_shape %wide [[0], [1, 2], [3, 4]] : tensor<2x4x4x4x4xf32> into tensor<2x16x16xf32>
 //   %r = linalg.generic ins(%s, %merged) (b,q,k), (b,q,k) -> (b,q,k) { addf %s, %merged }
 //
-// so that attn-raise-attention finds the product in the scores. Models of pictures see the scores as (rows, columns,
-// rows, columns), and add a bias for each axis. An operand that has all or none of the dimensions that are merged needs
-// no copy. Several such ops in turn become ops on merged dimensions together.
+// so that attn-raise-attention finds the product in the scores. Vision models reshape the scores to (rows, columns, rows,
+// columns) of an image, and add a bias along each axis. An operand that has all or none of the dimensions of each group
+// needs no copy. A chain of such ops is rewritten as a whole.
 // Test: test/passes/raise/merge-grids.mlir
 //
 //===----------------------------------------------------------------------===//

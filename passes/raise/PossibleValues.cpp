@@ -13,16 +13,21 @@
 using namespace mlir;
 using namespace attn;
 
-Attribute attn::foldOp(Operation *op, ArrayRef<Attribute> operands) {
+OpFoldResult attn::foldOp(Operation *op, ArrayRef<Attribute> operands) {
   // Folders may change the op that they are called on.
   OwningOpRef<Operation *> copy = op->clone();
   SmallVector<OpFoldResult> folded;
   if (failed(copy->fold(operands, folded)) || folded.size() != 1)
     return {};
-  auto same = dyn_cast_if_present<Value>(folded[0]);
+  return folded[0];
+}
+
+Attribute attn::foldConstants(Operation *op, ArrayRef<Attribute> operands) {
+  OpFoldResult result = foldOp(op, operands);
+  auto same = dyn_cast_if_present<Value>(result);
   if (!same)
-    return cast<Attribute>(folded[0]);
-  for (OpOperand &operand : copy->getOpOperands())
+    return dyn_cast_if_present<Attribute>(result);
+  for (OpOperand &operand : op->getOpOperands())
     if (operand.get() == same)
       return operands[operand.getOperandNumber()];
   return {};
@@ -58,7 +63,7 @@ static std::optional<SmallVector<Attribute>> findPossibleValues(Value value, uns
   }
   llvm::SmallSetVector<Attribute, kMaxValues> results;
   for (ArrayRef<Attribute> combination : combinations) {
-    Attribute result = foldOp(op, combination);
+    Attribute result = foldConstants(op, combination);
     if (!result)
       return std::nullopt;
     results.insert(result);

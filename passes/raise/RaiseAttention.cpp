@@ -285,34 +285,6 @@ void Raiser::findSink() {
       {concat.getInputs()[column], AffineMap::get(rank, 0, coordinates, context)});
 }
 
-/// Whether `condition` is true exactly if `probability` is NaN.
-static bool isNaNTest(const Element &condition, const Element &probability) {
-  auto compare = dyn_cast_or_null<arith::CmpFOp>(condition.getOp());
-  if (!compare || !(condition.getOperand(0) == probability))
-    return false;
-  Element other = condition.getOperand(1);
-  auto number = dyn_cast_or_null<FloatAttr>(other.getConstant());
-  return compare.getPredicate() == arith::CmpFPredicate::UNO
-             ? other == probability || (number && !number.getValue().isNaN())
-             : compare.getPredicate() == arith::CmpFPredicate::UNE && other == probability;
-}
-
-/// Strips selects of other numbers where `probability` is infinite, as nan_to_num has them: no probability is infinite.
-static Element withoutInfinities(Element element, const Element &probability) {
-  while (isa_and_nonnull<arith::SelectOp>(element.getOp())) {
-    Element condition = element.getOperand(0);
-    auto compare = dyn_cast_or_null<arith::CmpFOp>(condition.getOp());
-    if (!compare || compare.getPredicate() != arith::CmpFPredicate::OEQ ||
-        !(condition.getOperand(0) == probability))
-      break;
-    auto number = dyn_cast_or_null<FloatAttr>(condition.getOperand(1).getConstant());
-    if (!number || !number.getValue().isInfinity())
-      break;
-    element = element.getOperand(2);
-  }
-  return element;
-}
-
 /// The op that reads `tensor`, perhaps also through other ops, such as a test for NaN, that nothing else reads.
 static Operation *findLastReader(Value tensor) {
   for (Operation *last : tensor.getUsers())
@@ -349,8 +321,7 @@ void Raiser::findProbabilities() {
   bool findsRows = isZero(chosen.getOperand(1)) && !isProduct &&
                    ((chosen.getOperand(2) == probability &&
                      holdsInEmptyRows(chosen.getOperand(0), scores, keyDim)) ||
-                    (isNaNTest(chosen.getOperand(0), probability) &&
-                     withoutInfinities(chosen.getOperand(2), probability) == probability));
+                    replacesNaN(chosen, probability));
   if (isProduct) {
     unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
     Element kept = chosen.getOperand(other);

@@ -117,7 +117,7 @@ static std::optional<std::pair<Element, Element>> matchQuotient(const Element &e
   return std::nullopt;
 }
 
-/// Matches exp, exp2 and constant factors of their arguments.
+/// If `element` is exp or exp2 of an argument, returns it. Constant factors of the argument become the scale.
 static std::optional<Exponential> matchExponential(const Element &element) {
   if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(element.getOp()))
     return std::nullopt;

@@ -3,12 +3,12 @@
 Each must be fused, and its results are compared with torch's.
 """
 import pathlib
-import subprocess
 import sys
 
-import numpy as np
 import torch
 from torch import nn
+
+from fused import check
 
 torch.manual_seed(1)
 SIDE, HEADS, SIZE = 4, 4, 8
@@ -62,20 +62,10 @@ class Distances(nn.Module):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
     for model in (Grid, RelativeKeys, Distances):
-        module, x = model(), torch.randn(2, SIDE * SIDE, 32)
         sizes = ({1: torch.export.Dim("n", min=2, max=64)},) if model is Distances else None
-        exported = torch.export.export(module, (x,), dynamic_shapes=sizes)
-        np.save(folder / "x.npy", x.numpy())
-        np.save(folder / "want.npy", module(x).detach().numpy())
-        for form, program in ("", exported), ("-decomposed", exported.run_decompositions()):
-            path = folder / f"{model.__name__}{form}.pt2"
-            torch.export.save(program, path)
-            subprocess.run(["attnc", path, "-o", path.with_suffix(".so"), "--target=x86-64-v3", "--require-fused"], check=True)
-            subprocess.run(["attn-run", path.with_suffix(".so"), f"--input={folder / 'x.npy'}", f"--expect={folder / 'want.npy'}"],
-                           check=True)
-            subprocess.run(["attn-run", path, "--reference", f"--input={folder / 'x.npy'}"], check=True)
+        check(pathlib.Path(sys.argv[1]), model.__name__, model(), (torch.randn(2, SIDE * SIDE, 32),), dynamic_shapes=sizes,
+              reference=True)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 Each must be fused, and its results are compared with torch's. In some rows, the mask hides every key.
 """
 import pathlib
-import subprocess
 import sys
 
-import numpy as np
 import torch
 from torch import nn
+
+from fused import check
 
 torch.manual_seed(1)
 KEEP = torch.rand(2, 1, 9, 9) > 0.5
@@ -37,18 +37,9 @@ class Attention(nn.Module):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
     for name in ROWS:
-        module, x = Attention(name), torch.randn(2, 9, 32)
-        path = folder / f"{name}.pt2"
-        torch.export.save(torch.export.export(module, (x, KEEP)), path)
-        np.save(folder / "x.npy", x.numpy())
-        np.save(folder / "keep.npy", KEEP.numpy())
-        np.save(folder / "want.npy", module(x, KEEP).detach().numpy())
-        for target in "x86-64", "x86-64-v3":
-            subprocess.run(["attnc", path, "-o", folder / f"{name}.so", f"--target={target}", "--require-fused"], check=True)
-            subprocess.run(["attn-run", folder / f"{name}.so", f"--input={folder / 'x.npy'}", f"--input={folder / 'keep.npy'}",
-                            f"--expect={folder / 'want.npy'}"], check=True)
+        check(pathlib.Path(sys.argv[1]), name, Attention(name), (torch.randn(2, 9, 32), KEEP), targets=("x86-64", "x86-64-v3"),
+              decompose=False)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """softmaxes.py FOLDER: checks attentions whose softmax is spelled in other ways. Each must be fused."""
 import pathlib
-import subprocess
 import sys
 
-import numpy as np
 import torch
 from torch import nn
+
+from fused import check
 
 LOG2_E = 1.4426950408889634
 torch.manual_seed(1)
@@ -41,18 +41,8 @@ class Attention(nn.Module):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
     for name in SPELLINGS:
-        module, x = Attention(name), torch.randn(2, 9, 32) * 3
-        exported = torch.export.export(module, (x,))
-        np.save(folder / "x.npy", x.numpy())
-        np.save(folder / "want.npy", module(x).detach().numpy())
-        for form, program in ("", exported), ("-decomposed", exported.run_decompositions()):
-            path = folder / f"{name}{form}.pt2"
-            torch.export.save(program, path)
-            subprocess.run(["attnc", path, "-o", path.with_suffix(".so"), "--target=x86-64-v3", "--require-fused"], check=True)
-            subprocess.run(["attn-run", path.with_suffix(".so"), f"--input={folder / 'x.npy'}", f"--expect={folder / 'want.npy'}"],
-                           check=True)
+        check(pathlib.Path(sys.argv[1]), name, Attention(name), (torch.randn(2, 9, 32) * 3,))
 
 
 if __name__ == "__main__":

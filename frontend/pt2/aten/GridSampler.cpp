@@ -4,7 +4,7 @@
 //
 // grid_sampler reads an image (n, c, h, w) at positions (n, y, x, 2) with coordinates (column, row) between -1 and 1.
 // With `align_corners`, -1 and 1 are the centres of the first and the last element of a dimension; otherwise they are
-// its outer edges. Between elements, the result is the nearest one or the bilinear mean of four. Where no element is, it
+// its outer edges. Between elements, the result is the nearest one or the bilinear interpolation of four. Where no element is, it
 // is 0 or, with the padding 'border', the nearest element.
 //
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ struct Coordinate {
   Value position, last;
 };
 
-/// An element of a dimension: its number, whether it exists, and its share in the mean.
+/// An element along a dimension: its index, whether it exists, and its weight in the interpolation.
 struct Tap {
   Value index, exists, weight;
 };
@@ -130,7 +130,7 @@ static LogicalResult gridSampler(Call &call) {
                                                       ValueRange{n, c, row.index, column.index});
             Value weight = arith::MulFOp::create(b, row.weight, column.weight);
             Value exists = arith::AndIOp::create(b, row.exists, column.exists);
-            // A share is NaN if a coordinate is NaN or infinite. As in torch, the mean is then NaN.
+            // The weight is NaN if a coordinate is NaN or infinite. As in torch, the result is then NaN.
             element = arith::SelectOp::create(b, exists, b.convert(element, image.dtype, as), zero);
             sum = arith::AddFOp::create(b, sum, arith::MulFOp::create(b, element, weight));
           }

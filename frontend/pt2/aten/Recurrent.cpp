@@ -19,17 +19,11 @@ using namespace mlir;
 using namespace attn::graph;
 using namespace attn::pt2;
 
-namespace {
-/// The products of a cell with the input and with the state.
-struct Gates {
-  Tensor ofInput, ofState;
-};
-} // namespace
-
-/// Reads the weights of a cell, and computes its products. Each product has `count` gates of the size of the state.
-static FailureOr<Gates> computeGates(Call &call, const Tensor &input, const Tensor &state,
-                                     int64_t count) {
-  Tensor ofInput = call.tensor("w_ih"), ofState = call.tensor("w_hh");
+/// Reads the input and the weights of a cell with the state `state`, and computes its `count` gates: first those of the
+/// input, then those of the state, as operands of an elementwise op.
+static FailureOr<SmallVector<Operand>> computeGates(Call &call, const Tensor &state,
+                                                    int64_t count) {
+  Tensor input = call.tensor("input"), ofInput = call.tensor("w_ih"), ofState = call.tensor("w_hh");
   std::optional<Tensor> biases[2];
   for (auto [name, bias] : llvm::zip(ArrayRef<StringRef>{"b_ih", "b_hh"}, biases))
     if (call.has(name))
@@ -50,15 +44,13 @@ static FailureOr<Gates> computeGates(Call &call, const Tensor &input, const Tens
                     second = createLinear(call, state, ofState, biases[1]);
   if (failed(first) || failed(second))
     return failure();
-  return Gates{*first, *second};
-}
-
-/// The parts of a product, one for each gate, as operands of an elementwise op.
-static void appendGates(Call &call, SmallVector<Operand> &operands, const Tensor &product,
-                        const Size &size, int64_t count, DType as) {
-  for (int64_t i = 0; i < count; ++i)
-    operands.push_back(
-        {call.b.slice(product, product.rank() - 1, *multiply(size, Size(i)), size), as});
+  SmallVector<Operand> gates;
+  const Size &size = state.sizes.back();
+  for (const Tensor &product : {*first, *second})
+    for (int64_t i = 0; i < count; ++i)
+      gates.push_back({call.b.slice(product, product.rank() - 1, *multiply(size, Size(i)), size),
+                       computeType(state.dtype)});
+  return gates;
 }
 
 static Value createSigmoid(TensorBuilder &b, Value x) {
@@ -68,54 +60,46 @@ static Value createSigmoid(TensorBuilder &b, Value x) {
 }
 
 static LogicalResult gruCell(Call &call) {
-  Tensor x = call.tensor("input"), h = call.tensor("hx");
-  if (call.failed())
-    return failure();
-  FailureOr<Gates> gates = computeGates(call, x, h, 3);
-  if (failed(gates))
+  Tensor h = call.tensor("hx");
+  FailureOr<SmallVector<Operand>> operands = computeGates(call, h, 3);
+  if (failed(operands))
     return failure();
   TensorBuilder &b = call.b;
-  DType as = computeType(h.dtype);
-  SmallVector<Operand> operands = {{h, as}};
-  appendGates(call, operands, gates->ofInput, h.sizes.back(), 3, as);
-  appendGates(call, operands, gates->ofState, h.sizes.back(), 3, as);
-  return call.result(b.elementwise(h.sizes, h.dtype, operands, [&](ValueRange e) -> Value {
-    Value reset = createSigmoid(b, arith::AddFOp::create(b, e[1], e[4]));
-    Value update = createSigmoid(b, arith::AddFOp::create(b, e[2], e[5]));
+  operands->push_back({h, computeType(h.dtype)});
+  return call.result(b.elementwise(h.sizes, h.dtype, *operands, [&](ValueRange e) -> Value {
+    Value reset = createSigmoid(b, arith::AddFOp::create(b, e[0], e[3]));
+    Value update = createSigmoid(b, arith::AddFOp::create(b, e[1], e[4]));
     Value next = math::TanhOp::create(
-        b, arith::AddFOp::create(b, e[3], arith::MulFOp::create(b, reset, e[6])));
-    Value difference = arith::SubFOp::create(b, e[0], next);
+        b, arith::AddFOp::create(b, e[2], arith::MulFOp::create(b, reset, e[5])));
+    Value difference = arith::SubFOp::create(b, e[6], next);
     return arith::AddFOp::create(b, next, arith::MulFOp::create(b, update, difference));
   }));
 }
 
 static LogicalResult lstmCell(Call &call) {
-  Tensor x = call.tensor("input");
   SmallVector<Tensor> state = call.tensors("hx");
   if (call.failed())
     return failure();
   if (state.size() != 2 || state[0].sizes != state[1].sizes || state[0].dtype != state[1].dtype)
     return call.error() << "expected two states of one type, got " << state.size();
   const Tensor &h = state[0], &c = state[1];
-  FailureOr<Gates> gates = computeGates(call, x, h, 4);
-  if (failed(gates))
+  FailureOr<SmallVector<Operand>> operands = computeGates(call, h, 4);
+  if (failed(operands))
     return failure();
   TensorBuilder &b = call.b;
   DType as = computeType(h.dtype);
-  SmallVector<Operand> operands = {{c, as}};
-  appendGates(call, operands, gates->ofInput, h.sizes.back(), 4, as);
-  appendGates(call, operands, gates->ofState, h.sizes.back(), 4, as);
   auto sumOf = [&](ValueRange e, int64_t gate) -> Value {
-    return arith::AddFOp::create(b, e[1 + gate], e[5 + gate]);
+    return arith::AddFOp::create(b, e[gate], e[4 + gate]);
   };
-  Tensor cell = b.elementwise(h.sizes, as, operands, [&](ValueRange e) -> Value {
-    Value kept = arith::MulFOp::create(b, createSigmoid(b, sumOf(e, 1)), e[0]);
+  operands->push_back({c, as});
+  Tensor cell = b.elementwise(h.sizes, as, *operands, [&](ValueRange e) -> Value {
+    Value kept = arith::MulFOp::create(b, createSigmoid(b, sumOf(e, 1)), e.back());
     Value added = arith::MulFOp::create(b, createSigmoid(b, sumOf(e, 0)),
                                         math::TanhOp::create(b, sumOf(e, 2)));
     return arith::AddFOp::create(b, kept, added);
   });
-  operands.push_back({cell, as});
-  Tensor next = b.elementwise(h.sizes, h.dtype, operands, [&](ValueRange e) -> Value {
+  operands->back() = {cell, as};
+  Tensor next = b.elementwise(h.sizes, h.dtype, *operands, [&](ValueRange e) -> Value {
     return arith::MulFOp::create(b, createSigmoid(b, sumOf(e, 3)),
                                  math::TanhOp::create(b, e.back()));
   });
@@ -124,16 +108,12 @@ static LogicalResult lstmCell(Call &call) {
 
 static auto rnnCell(bool isTanh) {
   return [=](Call &call) -> LogicalResult {
-    Tensor x = call.tensor("input"), h = call.tensor("hx");
-    if (call.failed())
-      return failure();
-    FailureOr<Gates> gates = computeGates(call, x, h, 1);
-    if (failed(gates))
+    Tensor h = call.tensor("hx");
+    FailureOr<SmallVector<Operand>> operands = computeGates(call, h, 1);
+    if (failed(operands))
       return failure();
     TensorBuilder &b = call.b;
-    DType as = computeType(h.dtype);
-    SmallVector<Operand> operands = {{gates->ofInput, as}, {gates->ofState, as}};
-    return call.result(b.elementwise(h.sizes, h.dtype, operands, [&](ValueRange e) -> Value {
+    return call.result(b.elementwise(h.sizes, h.dtype, *operands, [&](ValueRange e) -> Value {
       Value sum = arith::AddFOp::create(b, e[0], e[1]);
       if (isTanh)
         return math::TanhOp::create(b, sum);

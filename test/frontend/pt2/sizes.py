@@ -435,15 +435,20 @@ def slices_that_sizes_limit(model):
         model.gives([array(n, 2)], [array(n, 2)[:8], array(n, 2)[3:]])
 
 
-def decided_by_ranges(model):
-    """A slice of the last rows of a table that is longer than any input is valid because of the ranges of sizes."""
+def add_last_rows(model):
+    """x + table[max(64 - len(x), 0):]"""
     x, table = model.input("x", ["a", 2]), model.program.weight("table", array(64, 2))
-    model.program.ranges["a"] = {"min_val": 4, "max_val": 48}
     rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=64, b=model.program.size(x, 0))
     start = model.program.arithmetic("sym_max", "Max({a}, {b})", a=rest, b=0)
     size = f"Add(Integer(64), Mul(Integer(-1), {model.program.symbols[start.name]['as_expr']['expr_str']}))"
     rows = model.node("aten.slice.Tensor", [size, 2], self=table, dim=0, start=start)
     model.program.output(model.node("aten.add.Tensor", ["a", 2], self=x, other=rows))
+
+
+def decided_by_ranges(model):
+    """A slice of the last rows of a table that is longer than any input is valid because of the ranges of sizes."""
+    add_last_rows(model)
+    model.program.ranges["a"] = {"min_val": 4, "max_val": 48}
     for n in 4, 7, 48:
         model.gives([array(n, 2)], [array(n, 2) + array(64, 2)[-n:]])
     model.refuses([array(49, 2)], "argument 'x' expected size in [4, 48] in dimension 0, got 49")
@@ -451,12 +456,7 @@ def decided_by_ranges(model):
 
 def limited_by_broadcasting(model):
     """A table that is cut to the length of the input can only be added if it is at least as long."""
-    x, table = model.input("x", ["a", 2]), model.program.weight("table", array(64, 2))
-    rest = model.program.arithmetic("sub", "Add({a}, Mul(Integer(-1), {b}))", a=64, b=model.program.size(x, 0))
-    start = model.program.arithmetic("sym_max", "Max({a}, {b})", a=rest, b=0)
-    size = f"Add(Integer(64), Mul(Integer(-1), {model.program.symbols[start.name]['as_expr']['expr_str']}))"
-    rows = model.node("aten.slice.Tensor", [size, 2], self=table, dim=0, start=start)
-    model.program.output(model.node("aten.add.Tensor", ["a", 2], self=x, other=rows))
+    add_last_rows(model)
     for n in 1, 7, 64:
         model.gives([array(n, 2)], [array(n, 2) + array(64, 2)[-n:]])
     model.refuses([array(65, 2)], "argument 'x' expected size in [0, 64] in dimension 0, got 65")
