@@ -10,7 +10,7 @@
 #include "codegen/TargetPasses.h"
 #include "passes/Passes.h"
 
-#include "frontend/LinalgForm.h"
+#include "frontend/mlir/LinalgForm.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"

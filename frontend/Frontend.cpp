@@ -8,7 +8,7 @@
 
 #include "dialect/Attn.h"
 #include "frontend/FirstError.h"
-#include "frontend/Types.h"
+#include "frontend/checks/Types.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"

@@ -34,6 +34,14 @@ mlir::Type attn::graph::elementType(DType dtype, mlir::MLIRContext *context) {
   llvm_unreachable("checked when parsed");
 }
 
+std::optional<DType> attn::graph::dtypeOf(mlir::Type type) {
+  for (DType dtype : {DType::I8, DType::I16, DType::I32, DType::I64, DType::F16, DType::F32,
+                      DType::F64, DType::Bool, DType::BF16})
+    if (elementType(dtype, type.getContext()) == type)
+      return dtype;
+  return std::nullopt;
+}
+
 StringRef attn::graph::str(DType dtype) {
   switch (dtype) {
   case DType::U8:

@@ -11,21 +11,12 @@
 
 namespace attn::graph {
 
-/// Element types. The numbers are those of torch's schema of .pt2 files.
-enum class DType {
-  U8 = 1,
-  I8 = 2,
-  I16 = 3,
-  I32 = 4,
-  I64 = 5,
-  F16 = 6,
-  F32 = 7,
-  F64 = 8,
-  Bool = 12,
-  BF16 = 13
-};
+/// Element types.
+enum class DType { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16 };
 
 mlir::Type elementType(DType dtype, mlir::MLIRContext *context);
+/// The dtype of signed numbers or of booleans with elements of `type`; none if there is none.
+std::optional<DType> dtypeOf(mlir::Type type);
 llvm::StringRef str(DType dtype);
 /// The number of bytes of an element in a file.
 unsigned byteSize(DType dtype);

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
+using namespace attn;
 using namespace attn::graph;
 
 //===----------------------------------------------------------------------===//

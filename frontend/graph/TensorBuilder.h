@@ -8,7 +8,7 @@
 #define ATTN_FRONTEND_GRAPH_TENSORBUILDER_H
 
 #include "frontend/graph/DType.h"
-#include "frontend/graph/Size.h"
+#include "frontend/graph/ViewGroups.h"
 
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/AffineMap.h"

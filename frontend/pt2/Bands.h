@@ -37,8 +37,8 @@ std::optional<Band> findBand(const NamedTensor &values);
 std::optional<Band> findNumber(const NamedTensor &values);
 
 /// A tensor of `sizes` with the elements of `band`.
-graph::Tensor createBand(graph::TensorBuilder &b, const Band &band,
-                         llvm::ArrayRef<graph::Size> sizes, graph::DType dtype);
+graph::Tensor createBand(graph::TensorBuilder &b, const Band &band, llvm::ArrayRef<Size> sizes,
+                         graph::DType dtype);
 
 } // namespace attn::pt2
 

@@ -558,29 +558,8 @@ LogicalResult Call::resultNumber(Value number) {
 }
 
 bool Values::requireAtMost(const Size &a, const Size &b) {
-  if (isAtMost(a, b))
-    return true;
-  std::optional<Size> rest = subtract(b, a);
-  if (!rest)
-    return false;
-  // If `rest` is symbol + constant or constant - n * symbol, narrow the range of the symbol. Otherwise add a condition.
-  const auto &[factors, factor] = *rest->terms().rbegin();
-  std::optional<Size> others = subtract(*rest, Size::product(factors, factor));
-  std::optional<int64_t> constant = others ? others->constant() : std::nullopt;
-  if (factors.empty() || (constant && *constant < 0 && factor < 0))
-    return false;
-  if (constant && factor == 1 && factors.size() == 1 && !factors.front().operands &&
-      *constant > -kMaxDim) {
-    int64_t &least = minimum[factors.front().text];
-    least = std::max(least, -*constant);
-    return true;
-  }
-  if (constant && factor < 0 && factors.size() == 1 && !factors.front().operands) {
-    int64_t most = -(*constant / factor);
-    auto [greatest, isNew] = maximum.try_emplace(factors.front().text, most);
-    greatest->second = std::min(greatest->second, most);
-    return true;
-  }
+  if (SizeFacts::Outcome outcome = facts.requireAtMost(a, b); outcome != SizeFacts::Outcome::Open)
+    return outcome == SizeFacts::Outcome::Holds;
   std::string condition = a.str() + " <= " + b.str();
   if (!llvm::is_contained(conditions, condition))
     conditions.push_back(condition);
@@ -602,10 +581,10 @@ static bool decideAs(Values &values, Size &size, const Size &wanted) {
             (factor.function != Size::Function::Max && factor.function != Size::Function::Min))
           continue;
         const auto &[a, b] = *factor.operands;
-        for (auto [less, greater] : {std::pair(a, b), std::pair(b, a)}) {
+        for (const auto &order : {std::pair(a, b), std::pair(b, a)}) {
           Size decided =
-              size.decide([&](const Size &a, const Size &b) { return a == less && b == greater; });
-          if (decided != goal || !values.requireAtMost(less, greater))
+              size.decide([&](const Size &a, const Size &b) { return std::pair(a, b) == order; });
+          if (decided != goal || !values.requireAtMost(order.first, order.second))
             continue;
           size = decided;
           return true;

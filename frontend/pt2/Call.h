@@ -7,6 +7,7 @@
 #ifndef ATTN_FRONTEND_PT2_CALL_H
 #define ATTN_FRONTEND_PT2_CALL_H
 
+#include "frontend/checks/SizeFacts.h"
 #include "frontend/graph/TensorBuilder.h"
 #include "frontend/pt2/Graph.h"
 
@@ -77,11 +78,8 @@ struct Values {
   /// Views in the order of the graph, each after its base, and the index of each view by its name.
   std::vector<std::pair<std::string, View>> views;
   llvm::StringMap<size_t> viewIndices;
-  /// The least and the greatest size of a symbol for which the graph is valid.
-  llvm::StringMap<int64_t> minimum, maximum;
-  /// Returns a size without the maxima and minima that the ranges of the symbols decide: each of them is replaced by
-  /// the operand that it equals.
-  std::function<Size(const Size &)> decided;
+  /// What is known of the sizes of a call, in terms of the dimensions of inputs.
+  SizeFacts facts;
   /// Other conditions on the sizes of a call, as text for Formula::parse.
   std::vector<std::string> conditions;
   /// The bounds of arguments that are indices, by the number of the argument.
@@ -183,7 +181,7 @@ public:
   /// The state of the import.
   Values &state() { return values; }
 
-  Size decided(const Size &size) const { return values.decided(size); }
+  Size decided(const Size &size) const { return values.facts.decided(size); }
   /// Requires a <= b. Reports an error if this never holds.
   void requireAtMost(const Size &a, const Size &b);
   /// The sizes to which `tensors` broadcast; none if they do not. If a size is a maximum or a minimum, and one of its

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/Graph.h"
+#include "frontend/pt2/Sympy.h"
 #include "support/Json.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -39,18 +40,26 @@ static const json::Object::value_type *unionOf(const json::Value &value, Path pa
 namespace attn::graph {
 
 static bool fromJSON(const json::Value &value, DType &dtype, Path path) {
-  static constexpr DType known[] = {DType::U8,  DType::I8,  DType::I16, DType::I32,  DType::I64,
-                                    DType::F16, DType::F32, DType::F64, DType::Bool, DType::BF16};
+  // torch's ScalarType in version 8 of the schema.
+  static constexpr std::pair<int64_t, DType> kTypes[] = {
+      {1, DType::U8},  {2, DType::I8},  {3, DType::I16}, {4, DType::I32},   {5, DType::I64},
+      {6, DType::F16}, {7, DType::F32}, {8, DType::F64}, {12, DType::Bool}, {13, DType::BF16}};
   int64_t number;
   if (!json::fromJSON(value, number, path))
     return false;
-  dtype = DType(number);
-  if (is_contained(known, dtype))
+  const auto *found = find_if(kTypes, [&](const auto &type) { return type.first == number; });
+  if (found != std::end(kTypes)) {
+    dtype = found->second;
     return true;
+  }
   path.report("expected one of torch's types bool, uint8, int8 to int64, float16, bfloat16, "
               "float32, float64");
   return false;
 }
+
+} // namespace attn::graph
+
+namespace attn {
 
 static bool fromJSON(const json::Value &value, Size &size, Path path) {
   const auto *choice = unionOf(value, path);
@@ -66,7 +75,7 @@ static bool fromJSON(const json::Value &value, Size &size, Path path) {
   }
   const json::Object *expression = choice->second.getAsObject();
   std::optional<StringRef> text = expression ? expression->getString("expr_str") : std::nullopt;
-  std::optional<Size> parsed = key == "as_expr" && text ? Size::parse(*text) : std::nullopt;
+  std::optional<Size> parsed = key == "as_expr" && text ? parseSympy(*text) : std::nullopt;
   if (!parsed) {
     path.report("expected a number or an expression");
     return false;
@@ -75,7 +84,7 @@ static bool fromJSON(const json::Value &value, Size &size, Path path) {
   return true;
 }
 
-} // namespace attn::graph
+} // namespace attn
 
 namespace attn::pt2 {
 

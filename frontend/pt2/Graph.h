@@ -10,8 +10,8 @@
 #ifndef ATTN_FRONTEND_PT2_GRAPH_H
 #define ATTN_FRONTEND_PT2_GRAPH_H
 
+#include "dialect/Size.h"
 #include "frontend/graph/DType.h"
-#include "frontend/graph/Size.h"
 
 #include "llvm/Support/Error.h"
 
@@ -20,9 +20,9 @@
 namespace attn::pt2 {
 
 using namespace graph;
-
-/// The greatest size of a dynamic dimension, even if the file allows a greater one.
-constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
+using attn::kMaxDim;
+using attn::Size;
+using attn::Sizes;
 
 /// The greatest rank of a tensor.
 constexpr size_t kMaxRank = 16;

@@ -14,12 +14,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/pt2/Guards.h"
+#include "frontend/checks/SizeFacts.h"
 #include "frontend/pt2/Tree.h"
 
 #include "dialect/Formula.h"
 #include "support/Json.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -95,79 +95,6 @@ static std::string starredPath(const std::string &of) {
 }
 
 //===----------------------------------------------------------------------===//
-// Ranges
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The range of a size. The least and the greatest int64 stand for all numbers beyond them; a sum with such a bound
-/// keeps the bound.
-struct Range {
-  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
-                           kMost = std::numeric_limits<int64_t>::max();
-  int64_t min = kLeast, max = kMost;
-
-  static int64_t saturate(__int128 value) {
-    return value < kLeast ? kLeast : value > kMost ? kMost : int64_t(value);
-  }
-};
-} // namespace
-
-static Range operator+(Range a, Range b) {
-  Range sum;
-  if (a.min != Range::kLeast && b.min != Range::kLeast)
-    sum.min = Range::saturate(__int128(a.min) + b.min);
-  if (a.max != Range::kMost && b.max != Range::kMost)
-    sum.max = Range::saturate(__int128(a.max) + b.max);
-  return sum;
-}
-
-static Range operator*(Range a, Range b) {
-  auto [least, most] = std::minmax({__int128(a.min) * b.min, __int128(a.min) * b.max,
-                                    __int128(a.max) * b.min, __int128(a.max) * b.max});
-  return {Range::saturate(least), Range::saturate(most)};
-}
-
-using RangeOfSymbol = function_ref<Range(const std::string &)>;
-static Range rangeOf(const Size &size, RangeOfSymbol ofSymbol);
-
-static Range rangeOf(const Size::Factor &factor, RangeOfSymbol ofSymbol) {
-  if (!factor.operands)
-    return ofSymbol(factor.text);
-  const auto &[first, second] = *factor.operands;
-  Range a = rangeOf(first, ofSymbol), b = rangeOf(second, ofSymbol);
-  switch (factor.function) {
-  case Size::Function::Quotient:
-    if (a.min < 0 || b.min < 1)
-      return {};
-    return {a.min / b.max, a.max == Range::kMost ? a.max : a.max / b.min};
-  case Size::Function::Remainder: {
-    if (b.min < 1)
-      return {};
-    std::optional<Size> gap = subtract(second, first);
-    if (a.min >= 0 && gap && rangeOf(*gap, ofSymbol).min >= 1)
-      return a;
-    return {0, b.max == Range::kMost ? b.max : b.max - 1};
-  }
-  case Size::Function::Max:
-    return {std::max(a.min, b.min), std::max(a.max, b.max)};
-  case Size::Function::Min:
-    return {std::min(a.min, b.min), std::min(a.max, b.max)};
-  }
-  llvm_unreachable("every function returns");
-}
-
-static Range rangeOf(const Size &size, RangeOfSymbol ofSymbol) {
-  Range sum = {0, 0};
-  for (const auto &[factors, number] : size.terms()) {
-    Range product = {number, number};
-    for (const Size::Factor &factor : factors)
-      product = product * rangeOf(factor, ofSymbol);
-    sum = sum + product;
-  }
-  return sum;
-}
-
-//===----------------------------------------------------------------------===//
 // Conclusions
 //===----------------------------------------------------------------------===//
 
@@ -201,12 +128,11 @@ private:
     std::string text;
   };
 
+  void addSymbol(const std::string &symbol);
   Error readGuards();
   void addGuard(const Formula &formula, const std::string &text);
   void collectNeeds(const Graph &graph);
   Error unify();
-  bool learn(const Size &a, const Size &b);
-  bool equate(const std::string &symbol, const Size &size);
   Error nameDimensions();
   Error conclude(const Guard &guard);
   Error setRange(Dimension &dimension, const Size &original);
@@ -217,30 +143,8 @@ private:
     return found == sizes.end() ? nullptr : &found->second;
   }
   std::optional<Size> sizeOf(const Formula &formula) const;
-  std::optional<bool> isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const;
+  std::optional<bool> isTrue(const Formula &formula, SizeFacts::RangeOfSymbol ofSymbol) const;
   void collectDivisors(const Formula &formula, std::set<std::string> &symbols) const;
-
-  /// `size`, expressed in symbols that no equality replaces.
-  std::optional<Size> reduced(const Size &size) const {
-    return size.substitute([&](StringRef symbol) -> std::optional<Size> {
-      auto found = equal.find(symbol.str());
-      return found == equal.end() ? Size::symbol(symbol) : found->second;
-    });
-  }
-
-  /// The range of a symbol according to the file and the guards that were used so far. torch gives each dynamic size a
-  /// minimum of 2 for tracing. This minimum is ignored unless a guard states it, because the graph is valid for smaller
-  /// sizes too.
-  Range rangeIn(const std::string &symbol) const {
-    auto found = program.ranges.find(symbol);
-    SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
-    auto bound = bounds.find(symbol);
-    int64_t least = range.min.value_or(0);
-    Range result = {least <= 2 ? 0 : least, std::min(range.max.value_or(kMaxDim), kMaxDim)};
-    if (bound != bounds.end())
-      result = {std::max(result.min, bound->second.min), std::min(result.max, bound->second.max)};
-    return result;
-  }
 
   const Program &program;
   ArrayRef<Input> inputs;
@@ -252,12 +156,8 @@ private:
   std::map<std::string, Size> sizes;
   /// The dimension of each of these names: input and axis.
   std::map<std::string, std::pair<size_t, size_t>> places;
-  /// The size that replaces a symbol because of an equality, expressed in symbols that are not replaced.
-  std::map<std::string, Size> equal;
-  /// The ranges that guards give to single symbols.
-  std::map<std::string, Range> bounds;
-  /// The symbols of the inputs, in order.
-  SetVector<std::string, std::vector<std::string>, std::set<std::string>> order;
+  /// The symbols of the file.
+  SizeFacts facts;
   /// The size of each of `result.dimensions`, expressed in symbols of the file.
   std::vector<Size> ofDimension;
 };
@@ -280,6 +180,15 @@ void Rules::addGuard(const Formula &formula, const std::string &text) {
     addGuard(operand, text);
 }
 
+/// Adds a symbol with the range that the file gives. torch gives each dynamic size a minimum of 2 for tracing. This
+/// minimum is ignored unless a guard states it, because the graph is valid for smaller sizes too.
+void Rules::addSymbol(const std::string &symbol) {
+  auto found = program.ranges.find(symbol);
+  SymbolRange range = found == program.ranges.end() ? SymbolRange() : found->second;
+  int64_t least = range.min.value_or(0);
+  facts.addSymbol(symbol, {least <= 2 ? 0 : least, std::min(range.max.value_or(kMaxDim), kMaxDim)});
+}
+
 Error Rules::readGuards() {
   std::vector<std::string> paths = pathsOf(program, inputs);
   auto addNames = [&](function_ref<std::string(const std::string &)> rename) {
@@ -289,11 +198,13 @@ Error Rules::readGuards() {
         sizes.try_emplace(name, size);
         places.try_emplace(name, i, axis);
         for (const std::string &symbol : size.symbols())
-          order.insert(symbol);
+          addSymbol(symbol);
       }
   };
   addNames([](const std::string &path) { return path; });
   addNames(starredPath);
+  for (const auto &[symbol, range] : program.ranges)
+    addSymbol(symbol);
   for (const std::string &name : doublyStarredNames(program))
     addNames([&](const std::string &path) { return "L['" + name + "']" + path.substr(1); });
   for (const std::string &text : program.guards) {
@@ -311,7 +222,7 @@ std::optional<Size> Rules::sizeOf(const Formula &formula) const {
   if (formula.op == Op::Number)
     return Size(formula.number);
   if (formula.op == Op::Name)
-    return reduced(*sizeOf(formula.name));
+    return facts.reduced(*sizeOf(formula.name));
   std::optional<Size> a = sizeOf(formula.operands[0]), b = sizeOf(formula.operands[1]);
   if (!a || !b)
     return std::nullopt;
@@ -337,7 +248,7 @@ std::optional<Size> Rules::sizeOf(const Formula &formula) const {
 
 /// Returns true if `formula` holds for all sizes in the ranges, false if it holds for no sizes, and std::nullopt if
 /// neither can be proved.
-std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol) const {
+std::optional<bool> Rules::isTrue(const Formula &formula, SizeFacts::RangeOfSymbol ofSymbol) const {
   if (formula.op >= Op::Not) {
     std::optional<bool> a = isTrue(formula.operands[0], ofSymbol);
     if (formula.op == Op::Not)
@@ -349,41 +260,12 @@ std::optional<bool> Rules::isTrue(const Formula &formula, RangeOfSymbol ofSymbol
     return a && b ? std::optional(!decides) : std::nullopt;
   }
   std::optional<Size> a = sizeOf(formula.operands[0]), b = sizeOf(formula.operands[1]);
-  std::optional<Size> gap = a && b ? subtract(*b, *a) : std::nullopt;
-  if (!gap)
+  if (a && formula.op == Op::Less)
+    a = add(*a, Size(1));
+  if (!a || !b)
     return std::nullopt;
-  Range range = rangeOf(*gap, ofSymbol);
-  int64_t least = formula.op == Op::Less ? 1 : 0;
-  if (formula.op == Op::Equal) {
-    if (range.min > 0 || range.max < 0)
-      return false;
-    // A product is 0 if one of its factors is 0.
-    Range rest = rangeOf(gap->primitive(), ofSymbol);
-    return rest.min == 0 && rest.max == 0 ? std::optional(true) : std::nullopt;
-  }
-  if (range.min >= least)
-    return true;
-  return range.max < least ? std::optional(false) : std::nullopt;
-}
-
-/// Replaces `symbol` by `size` everywhere. Returns false if a result exceeds the limits of Size.
-bool Rules::equate(const std::string &symbol, const Size &size) {
-  std::map<std::string, Size> replaced;
-  for (const auto &[other, known] : equal) {
-    std::optional<Size> changed = known.substitute([&](StringRef name) -> std::optional<Size> {
-      return name == symbol ? size : Size::symbol(name);
-    });
-    if (!changed)
-      return false;
-    replaced[other] = *changed;
-  }
-  replaced[symbol] = size;
-  equal = std::move(replaced);
-  if (std::optional<StringRef> other = size.symbol()) {
-    Range mine = rangeIn(symbol), known = rangeIn(other->str());
-    bounds[other->str()] = {std::max(mine.min, known.min), std::min(mine.max, known.max)};
-  }
-  return true;
+  return formula.op == Op::Equal ? SizeFacts::areEqual(*a, *b, ofSymbol)
+                                 : SizeFacts::isAtMost(*a, *b, ofSymbol);
 }
 
 /// Collects the sizes that attentions require to be equal: the lengths of key and value, the widths of query and key,
@@ -414,47 +296,6 @@ void Rules::collectNeeds(const Graph &graph) {
   }
 }
 
-/// Uses the equality a == b to replace a symbol, which must be a term by itself and occur in no other term. Returns
-/// whether it replaced a symbol.
-bool Rules::learn(const Size &a, const Size &b) {
-  std::optional<Size> gap = subtract(a, b);
-  if (!gap)
-    return false;
-  gap = gap->primitive();
-  // Replace the symbol of the last input, so that later inputs follow from earlier ones. The replacement must not be a
-  // difference of symbols, which may be negative.
-  std::optional<std::pair<std::string, Size>> best;
-  for (const auto &[factors, number] : gap->terms()) {
-    if (factors.size() != 1 || factors.front().operands || (number != 1 && number != -1))
-      continue;
-    const std::string &symbol = factors.front().text;
-    std::optional<Size> rest = subtract(*gap, Size::product(factors, number));
-    std::optional<Size> size = rest ? multiply(*rest, Size(-number)) : std::nullopt;
-    if (!size || size->symbols().count(symbol) || !(size->isNonNegative() || size->constant()))
-      continue;
-    auto position = [&](const std::string &name) { return find(order, name) - order.begin(); };
-    if (!best || position(symbol) > position(best->first))
-      best = {symbol, *size};
-  }
-  // If s - 4*(s // 4) == 0 or s % 4 == 0, s is a multiple of 4. Replace s by 4 times a new symbol, which is not the
-  // size of any input.
-  for (const auto &[factors, number] : gap->terms()) {
-    const Size::Factor *function = factors.size() == 1 ? &factors.front() : nullptr;
-    if (best || !function || !function->operands)
-      continue;
-    const auto &[dividend, divisor] = *function->operands;
-    std::optional<StringRef> symbol = dividend.symbol();
-    std::optional<Size> rest = remainder(dividend, divisor),
-                        whole = multiply(Size::product(factors, 1), divisor),
-                        difference = whole ? subtract(dividend, *whole) : std::nullopt;
-    bool isRest = *gap == rest || (difference && (*gap == *difference ||
-                                                  *gap == multiply(*difference, Size(-1))));
-    if (symbol && divisor.constant() && isRest)
-      best = {symbol->str(), *multiply(divisor, Size::symbol((*symbol + "/" + divisor.str()).str()))};
-  }
-  return best && equate(best->first, best->second);
-}
-
 Error Rules::unify() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -463,11 +304,11 @@ Error Rules::unify() {
         continue;
       std::optional<Size> a = sizeOf(guard.formula.operands[0]),
                           b = sizeOf(guard.formula.operands[1]);
-      changed |= a && b && learn(*a, *b);
+      changed |= a && b && facts.equate(*a, *b);
     }
     for (const auto &[first, second] : needs) {
-      std::optional<Size> a = reduced(first), b = reduced(second);
-      changed |= a && b && learn(*a, *b);
+      std::optional<Size> a = facts.reduced(first), b = facts.reduced(second);
+      changed |= a && b && facts.equate(*a, *b);
     }
   }
   return Error::success();
@@ -480,7 +321,7 @@ Error Rules::nameDimensions() {
   for (const Input &input : inputs) {
     auto &axes = result.axes.emplace_back();
     for (auto [axis, original] : enumerate(input.sizes)) {
-      std::optional<Size> size = reduced(original);
+      std::optional<Size> size = facts.reduced(original);
       if (!size)
         return invalid("expected sizes that fit into 64 bits, got {0} of '{1}'", original.str(),
                        input.name);
@@ -534,7 +375,7 @@ Error Rules::nameDimensions() {
   }
   for (const auto &[symbol, size] : named)
     result.symbols[symbol] = size;
-  for (const auto &[symbol, size] : equal)
+  for (const auto &[symbol, size] : facts.replacements())
     if (std::optional<Size> known = inDimensions(size))
       result.symbols[symbol] = *known;
   return Error::success();
@@ -558,43 +399,34 @@ Error Rules::conclude(const Guard &guard) {
   // torch divides sizes to check whether a view is possible, and assumes that the divisors are not 0.
   std::set<std::string> divisors;
   collectDivisors(guard.formula, divisors);
-  std::optional<bool> known = isTrue(guard.formula, [&](const std::string &symbol) {
-    Range range = rangeIn(symbol);
-    return Range{std::max<int64_t>(range.min, divisors.count(symbol)), range.max};
+  std::optional<bool> known = isTrue(guard.formula, [&](StringRef symbol) {
+    SizeRange range = facts.rangeOf(symbol);
+    return SizeRange{std::max<int64_t>(range.min, divisors.count(symbol.str())), range.max};
   });
-  if (known && *known)
-    return Error::success();
-  if (known)
+  auto refuse = [&] {
     return invalid("expected a graph that is valid for some sizes, got the condition '{0}', "
                    "which is never true: export again with wider ranges of sizes",
                    guard.text);
-  // A guard of the form number * symbol + constant >= 0 becomes a range.
+  };
+  if (known)
+    return *known ? Error::success() : refuse();
+  // A comparison that bounds one symbol becomes a range.
   bool isNot = guard.formula.op == Op::Not;
   const Formula &comparison = isNot ? guard.formula.operands.front() : guard.formula;
   if (comparison.op == Op::Less || comparison.op == Op::AtMost) {
-    std::optional<Size> a = sizeOf(comparison.operands[0]), b = sizeOf(comparison.operands[1]);
-    std::optional<Size> gap = a && b ? (isNot ? subtract(*a, *b) : subtract(*b, *a)) : std::nullopt;
-    bool isStrict = (comparison.op == Op::Less) != isNot;
-    gap = gap && isStrict ? subtract(*gap, Size(1)) : gap;
-    const auto *last = gap && gap->terms().size() <= 2 ? &*gap->terms().rbegin() : nullptr;
-    if (last && last->first.size() == 1 && !last->first.front().operands) {
-      std::optional<int64_t> constant = subtract(*gap, Size::product(last->first, last->second))->constant();
-      const std::string &symbol = last->first.front().text;
-      if (constant && *constant > -kMaxDim && *constant < kMaxDim && last->second > -kMaxDim) {
-        Range range = rangeIn(symbol);
-        if (last->second > 0)
-          range.min = std::max(range.min, divideCeilSigned(-*constant, last->second));
-        else
-          range.max = std::min(range.max, divideFloorSigned(*constant, -last->second));
-        bounds[symbol] = range;
-        return Error::success();
-      }
-    }
+    std::optional<Size> a = sizeOf(comparison.operands[isNot]),
+                        b = sizeOf(comparison.operands[!isNot]);
+    if (a && (comparison.op == Op::Less) != isNot)
+      a = add(*a, Size(1));
+    SizeFacts::Outcome outcome = a && b ? facts.requireAtMost(*a, *b) : SizeFacts::Outcome::Open;
+    if (outcome != SizeFacts::Outcome::Open)
+      return outcome == SizeFacts::Outcome::Holds ? Error::success() : refuse();
   }
   std::string condition = guard.formula.str([&](StringRef name) {
     auto [input, axis] = places.at(name.str());
     std::optional<unsigned> dimension = result.axes[input][axis];
-    return dimension ? result.dimensions[*dimension].name : reduced(inputs[input].sizes[axis])->str();
+    return dimension ? result.dimensions[*dimension].name
+                     : facts.reduced(inputs[input].sizes[axis])->str();
   });
   if (!is_contained(result.conditions, condition))
     result.conditions.push_back(condition);
@@ -603,28 +435,15 @@ Error Rules::conclude(const Guard &guard) {
 
 /// Sets the range of a dimension, whose size in the file is `original`.
 Error Rules::setRange(Dimension &dimension, const Size &original) {
-  auto ofSymbol = [&](const std::string &symbol) { return rangeIn(symbol); };
   // If several symbols are equal, the remaining one has the intersection of their ranges.
-  std::optional<Size> size = reduced(original);
-  Range range = size->symbol() ? ofSymbol(size->symbol()->str()) : rangeOf(original, ofSymbol);
+  std::optional<Size> size = facts.reduced(original);
+  SizeRange range = size->symbol() ? facts.rangeOf(*size->symbol()) : facts.rangeOf(original);
   dimension.min = std::max<int64_t>(range.min, 0);
   dimension.max = std::min(range.max, kMaxDim);
   if (dimension.min > dimension.max)
     return invalid("expected a range of '{0}' that contains a size, got {1} to {2}", dimension.name,
                    range.min, range.max);
   return Error::success();
-}
-
-Size SizeRules::decided(const Size &size) const {
-  auto ofSymbol = [&](const std::string &name) {
-    auto found = find_if(
-        dimensions, [&](const Dimension &dimension) { return dimension.name == name; });
-    return Range{found->min, found->max};
-  };
-  return size.decide([&](const Size &a, const Size &b) {
-    std::optional<Size> gap = subtract(b, a);
-    return gap && rangeOf(*gap, ofSymbol).min >= 0;
-  });
 }
 
 Expected<SizeRules> attn::pt2::ruleSizes(const Program &program, ArrayRef<Input> inputs) {

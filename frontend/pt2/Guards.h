@@ -29,10 +29,6 @@ struct SizeRules {
   std::map<std::string, Size> symbols;
   /// The conditions that neither symbols nor ranges imply, as text for Formula::parse.
   std::vector<std::string> conditions;
-
-  /// Returns `size`, which is in terms of dimensions, without the maxima and minima that the ranges of the dimensions
-  /// decide: each of them is replaced by the operand that it equals.
-  Size decided(const Size &size) const;
 };
 
 /// An input of the user.

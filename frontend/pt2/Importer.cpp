@@ -199,7 +199,8 @@ llvm::Error Importer::readSizes() {
     return ruled.takeError();
   rules = std::move(*ruled);
   values.conditions = rules.conditions;
-  values.decided = [&](const Size &size) { return rules.decided(size); };
+  for (const Dimension &dimension : rules.dimensions)
+    values.facts.addSymbol(dimension.name, {dimension.min, dimension.max});
   values.endsOfWeight = [&](unsigned i) { return endsOfWeight(arguments[i]); };
   return llvm::Error::success();
 }
@@ -343,7 +344,7 @@ LogicalResult Importer::replaceSizes() {
       auto found = rules.symbols.find(symbol.str());
       return found == rules.symbols.end() ? std::nullopt : std::optional(found->second);
     });
-    size = replaced ? rules.decided(*replaced) : size;
+    size = replaced ? values.facts.decided(*replaced) : size;
     return replaced.has_value();
   };
   // The runtime cannot compute a size that does not follow from the inputs.
@@ -564,14 +565,8 @@ llvm::Error Importer::setSymbols() {
     attrs.push_back(SymbolAttr::get(&context, name, min, max));
   };
   for (const Dimension &dimension : rules.dimensions) {
-    int64_t min = std::max(dimension.min, values.minimum.lookup(dimension.name));
-    int64_t max = dimension.max;
-    if (auto greatest = values.maximum.find(dimension.name); greatest != values.maximum.end())
-      max = std::min(max, greatest->second);
-    if (min > max)
-      return invalid("expected a range of '{0}' that contains a size, got {1} to {2}",
-                     dimension.name, min, max);
-    add(dimension.name, min, max);
+    SizeRange range = values.facts.rangeOf(StringRef(dimension.name));
+    add(dimension.name, range.min, range.max);
   }
   for (StringRef size : computed)
     add(size, 0, std::numeric_limits<int64_t>::max());

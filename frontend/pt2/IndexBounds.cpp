@@ -8,12 +8,42 @@
 
 #include "frontend/pt2/IndexBounds.h"
 #include "dialect/Finding.h"
-#include "frontend/Intervals.h"
-#include "frontend/pt2/Ranges.h"
+#include "frontend/checks/ElementRanges.h"
 
 using namespace mlir;
+using namespace attn;
 using namespace attn::pt2;
 using Reach = ElementRange::Reach;
+
+namespace {
+/// The sizes of a function that is being imported.
+class ImportedSizes : public attn::ValueSizes {
+public:
+  explicit ImportedSizes(Call &call) : call(call) {}
+
+  std::optional<Size> numberOf(OpFoldResult integer) override { return call.b.findSize(integer); }
+
+  std::optional<std::pair<int64_t, int64_t>> endsOf(BlockArgument argument) override {
+    return call.state().endsOfWeight(argument.getArgNumber());
+  }
+
+  std::optional<Size> positionsOf(Value tensor) override {
+    auto found = call.state().positions.find(tensor);
+    return found == call.state().positions.end() ? std::nullopt : std::optional(found->second);
+  }
+
+protected:
+  std::optional<Size> unstatedSizeOf(Value tensor, int64_t dim) override {
+    for (const Tensor &known : llvm::make_second_range(call.state().tensors))
+      if (known.value == tensor)
+        return known.sizes[dim];
+    return std::nullopt;
+  }
+
+private:
+  Call &call;
+};
+} // namespace
 
 /// The operands of `size`, if it is a maximum, and otherwise `size` itself.
 static SmallVector<Size> operandsOfMax(const Size &size) {
@@ -66,7 +96,7 @@ static bool boundArgument(Call &call, const ElementRange &range, const Size &siz
   std::optional<Size> down = range.least ? add(below, *range.least) : std::nullopt;
   bool isOffset = range.least != Size(0) || range.most != Size(0);
   if (!bound || !down || range.reach != Reach::Every ||
-      (isOffset && size.constant().value_or(0) > attn::kMostRows))
+      (isOffset && size.constant().value_or(0) > kMostRows))
     return false;
   if (bound->constant().value_or(0) < 0) {
     call.error() << "expected indices below " << size.str() << ", got indices of at least "
@@ -88,7 +118,8 @@ LogicalResult attn::pt2::boundIndex(Call &call, const Tensor &index, const Size 
   // An index tensor without elements needs no condition.
   if (llvm::is_contained(index.sizes, Size(0)))
     return success();
-  ElementRange range = rangeOf(call.b, call.state(), index);
+  ImportedSizes sizes(call);
+  ElementRange range = attn::rangeOf(sizes, index.value, index.sizes);
   Size below = wraps ? size : Size(0);
   bool isChecked = range.argument ? boundArgument(call, range, size, below)
                                   : areInside(call, range, size, below);

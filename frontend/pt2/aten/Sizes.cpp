@@ -2,7 +2,7 @@
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
-// Integers stay formulas (graph::Size), because proofs about sizes need them. Floats that are computed from integers
+// Integers stay formulas (Size), because proofs about sizes need them. Floats that are computed from integers
 // become float64 values, as in Python.
 //
 //===----------------------------------------------------------------------===//

@@ -23,7 +23,7 @@
 // CHECK: scf.forall
 // CHECK: memref.view %[[SCRATCH]][%[[C0]]][] : memref<?xi8> to memref<48x48xf32>
 // CHECK-LABEL: @forward.workspace(
-// CHECK-SAME: %[[S:.*]]: index) -> (index, index) attributes {attn.kernel = "workspace", attn.text = "per call 3072*x.0 + 128, per worker 512*x.0 + 9216"}
+// CHECK-SAME: %[[S:.*]]: index) -> (index, index) attributes {attn.kernel = "workspace", attn.text = "per call 128 + 3072*x.0, per worker 9216 + 512*x.0"}
 // CHECK-DAG: %[[MOST:.*]] = arith.constant -1 : index
 // CHECK: %[[LOW:.*]], %[[HIGH:.*]] = arith.mului_extended %[[S]], %{{.*}}
 // CHECK: %[[LARGE:.*]] = arith.cmpi ne, %[[HIGH]], %{{.*}}
@@ -69,7 +69,7 @@ func.func @forward(%x: memref<?x768xf32> {attn.dims = ["x.0", ""]}, %out: memref
 // CHECK: %[[U:.*]] = arith.andi %[[U1]], %[[LINES]]
 // CHECK: memref.view %{{.*}}[%[[U]]][%[[S]]] : memref<?xi8> to memref<?x3xf32>
 // CHECK-LABEL: @tail.workspace(
-// CHECK-SAME: attn.text = "per call 12*b*s + 60, per worker 14*s + 12410"
+// CHECK-SAME: attn.text = "per call 60 + 12*b*s, per worker 12410 + 14*s"
 func.func @tail(%x: memref<?x?x64xf32> {attn.dims = ["b", "s", ""]}) attributes {attn.symbols = [#attn.symbol<"b", 0 to 8>, #attn.symbol<"s", 0 to 4096>]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -111,8 +111,8 @@ func.func @forward.pack(%w: memref<64x64xf32> {attn.weight}, %p: memref<64x64xf3
 
 // -----
 
-// A size that does not fit in 64 bits saturates at the largest number of 64 bits.
-// expected-error@+1 {{expected a workspace of at most 2^47 bytes, got 18446744073709551615 or more per call}}
+// A size that does not fit in 63 bits saturates at the largest number of 63 bits.
+// expected-error@+1 {{expected a workspace of at most 2^47 bytes, got 9223372036854775807 or more per call}}
 func.func @large() {
   %a = memref.alloc() : memref<4294967296x2147483648xf32>
   return
@@ -146,7 +146,7 @@ func.func @unbounded.pack(%n: index) attributes {attn.kernel = "pack"} {
 
 // The bound of a product, quotient, remainder, maximum or minimum follows from the bounds of its operands.
 // CHECK-LABEL: @nonlinear.workspace(
-// CHECK-SAME: attn.text = "per call 65344*x.0*x.1 + 640000*x.0 + 5171264, per worker 0"
+// CHECK-SAME: attn.text = "per call 5171264 + 640000*x.0 + 65344*x.0*x.1, per worker 0"
 func.func @nonlinear(%x: memref<?x?xf32> {attn.dims = ["x.0", "x.1"]})
     attributes {attn.symbols = [#attn.symbol<"x.0", 0 to 4096>, #attn.symbol<"x.1", 0 to 4096>]} {
   %c0 = arith.constant 0 : index

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_TYPES_H
-#define ATTN_FRONTEND_TYPES_H
+#ifndef ATTN_FRONTEND_CHECKS_TYPES_H
+#define ATTN_FRONTEND_CHECKS_TYPES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -17,4 +17,4 @@ mlir::LogicalResult verifyTypes(mlir::func::FuncOp function);
 
 } // namespace attn
 
-#endif // ATTN_FRONTEND_TYPES_H
+#endif // ATTN_FRONTEND_CHECKS_TYPES_H

@@ -1,16 +1,17 @@
-//===- Mlir.cpp - import MLIR text or bytecode -----------------------------===//
+//===- Importer.cpp - import MLIR text or bytecode -------------------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Symbols.h"
-#include "frontend/Calls.h"
+#include "dialect/Attn.h"
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
-#include "frontend/Indices.h"
-#include "frontend/LinalgForm.h"
-#include "frontend/Sizes.h"
+#include "frontend/mlir/Calls.h"
+#include "frontend/mlir/Indices.h"
+#include "frontend/mlir/LinalgForm.h"
+#include "frontend/mlir/Sizes.h"
+#include "frontend/mlir/StateSizes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -57,9 +58,6 @@ static llvm::Error parserError(llvm::Error parsed, StringRef path, FileLineColLo
                                  dialect + "'");
 }
 
-/// The greatest size of a dimension for which the file gives no range.
-static constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
-
 /// Checks that `op` can become a function of a library: it must be a public function on ranked tensors, and its body
 /// must be one block. A private function that is left, for example because it calls itself, is rejected, because callers
 /// of a library cannot reach it.
@@ -89,7 +87,7 @@ static LogicalResult verifyCompilable(Operation *op) {
     bool isKnown = llvm::is_contained({"affine", "arith", "attn", "cf", "complex", "func", "linalg",
                                        "math", "scf", "tensor"},
                                       dialect) &&
-                   !isa<tensor::GatherOp, tensor::ScatterOp, tensor::ReshapeOp>(op);
+                   !isa<tensor::GatherOp, tensor::ScatterOp>(op);
     if (!isKnown)
       return op->emitError() << "expected ops of affine, arith, attn, cf, complex, linalg, math, "
                                 "scf or tensor, got '"
@@ -184,36 +182,37 @@ static void nameArguments(func::FuncOp function) {
     function->setAttr(AttnDialect::kSymbolsAttr, builder.getArrayAttr(symbols));
 }
 
+/// The symbol of a dynamic dimension of `result`; null if its size is not known.
+static StringAttr symbolOfResult(FunctionSizes &sizes, Value result, int64_t axis) {
+  Size size = sizes.reduced(sizes.namedSizeOf(result, axis));
+  return FunctionSizes::isKnown(size) ? sizes.symbolFor(size) : nullptr;
+}
+
 /// Checks that `result`, which each call writes to the in-out argument `argument`, has the sizes of this argument.
-static LogicalResult verifyInOutSizes(func::FuncOp function, unsigned argument, Value result) {
-  auto dims = function.getArgAttrOfType<ArrayAttr>(argument, AttnDialect::kDimsAttr);
+static LogicalResult verifyInOutSizes(FunctionSizes &sizes, unsigned argument, Value result) {
+  auto dims = sizes.function.getArgAttrOfType<ArrayAttr>(argument, AttnDialect::kDimsAttr);
   auto type = cast<RankedTensorType>(result.getType());
   for (int64_t axis = 0; axis < type.getRank(); ++axis)
-    if (type.isDynamicDim(axis) && symbolOf(function, result, axis) != dims[axis])
-      return function.emitError() << "expected the result that is written to argument " << argument
-                                  << " to have the sizes of the argument, got a dimension " << axis
-                                  << " that is not known to be " << dims[axis];
+    if (type.isDynamicDim(axis) && symbolOfResult(sizes, result, axis) != dims[axis])
+      return sizes.function.emitError()
+             << "expected the result that is written to argument " << argument
+             << " to have the sizes of the argument, got a dimension " << axis
+             << " that is not known to be " << dims[axis];
   return success();
 }
 
-/// Whether a dimension of an argument has the symbol `dim`.
-static bool isOfArgument(func::FuncOp function, Attribute dim) {
-  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
-    auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr);
-    return dims && llvm::is_contained(dims, dim);
-  });
-}
-
-/// Names unnamed results out, or out.0, out.1, ... Gives each dynamic dimension of a result the symbol of the argument
-/// dimension with the same size. A result that is written to an in-out argument gets the name of the argument.
-static LogicalResult nameResults(func::FuncOp function) {
+/// Names unnamed results out, or out.0, out.1, ... Gives each dynamic dimension of a result the symbol of its size, which
+/// is that of an argument dimension or is computed from them. A result that is written to an in-out argument gets the
+/// name of the argument.
+static LogicalResult nameResults(FunctionSizes &sizes) {
+  func::FuncOp function = sizes.function;
   Builder builder(function.getContext());
   Operation *terminator = function.getBody().front().getTerminator();
   int64_t numOutputs = llvm::count_if(llvm::seq(function.getNumResults()),
                                       [&](unsigned i) { return !getInOutArgument(function, i); });
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
     if (std::optional<unsigned> argument = getInOutArgument(function, i)) {
-      if (failed(verifyInOutSizes(function, *argument, terminator->getOperand(i))))
+      if (failed(verifyInOutSizes(sizes, *argument, terminator->getOperand(i))))
         return failure();
       function.setResultAttr(i, AttnDialect::kNameAttr,
                              function.getArgAttr(*argument, AttnDialect::kNameAttr));
@@ -230,20 +229,18 @@ static LogicalResult nameResults(func::FuncOp function) {
     auto given = function.getResultAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr);
     SmallVector<Attribute> dims;
     for (int64_t axis = 0; axis < tensor.getRank(); ++axis) {
-      StringAttr dim = tensor.isDynamicDim(axis)
-                           ? symbolOf(function, terminator->getOperand(i), axis)
-                           : builder.getStringAttr("");
-      // An expression of other symbols, such as "1 + n", is a symbol that no argument has. It cannot be checked here.
-      if (given && !dim && !isOfArgument(function, given[axis]))
-        dim = cast<StringAttr>(given[axis]);
-      if (given && dim && given[axis] != dim)
+      auto dim = builder.getStringAttr("");
+      if (tensor.isDynamicDim(axis))
+        dim = symbolOfResult(sizes, terminator->getOperand(i), axis);
+      if (!dim)
+        return function.emitError()
+               << "expected result '" << name.getValue()
+               << "' to have sizes that follow from those "
+               << "of arguments, got a dimension " << axis << " of an unknown size";
+      if (given && given[axis] != dim)
         return function.emitError()
                << "expected dimension " << axis << " of result '" << name.getValue() << "' to be "
                << dim << ", which has the same size, got " << given[axis];
-      if (!dim)
-        return function.emitError()
-               << "expected '" << AttnDialect::kDimsAttr << "' on result '" << name.getValue()
-               << "', whose dimension " << axis << " is not known to be one of an argument";
       dims.push_back(dim);
     }
     function.setResultAttr(i, AttnDialect::kDimsAttr, builder.getArrayAttr(dims));
@@ -278,8 +275,9 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context,
     auto function = cast<func::FuncOp>(op);
     bool namedByFile = function->hasAttr(AttnDialect::kSymbolsAttr);
     nameArguments(function);
-    if (failed(tieSizes(function, namedByFile)) || failed(nameResults(function)) ||
-        failed(verifyNames(function)) || failed(clampIndices(function)))
+    FunctionSizes sizes(function);
+    if (failed(requireSizes(sizes, namedByFile)) || failed(stateSizes(sizes)) ||
+        failed(nameResults(sizes)) || failed(verifyNames(function)) || failed(clampIndices(sizes)))
       return error.take();
   }
   return model;

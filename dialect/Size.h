@@ -4,14 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_GRAPH_SIZE_H
-#define ATTN_FRONTEND_GRAPH_SIZE_H
+#ifndef ATTN_DIALECT_SIZE_H
+#define ATTN_DIALECT_SIZE_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-namespace attn::graph {
+namespace attn {
 
 /// A size: a polynomial with integer coefficients over symbols and functions of sizes. Two sizes are equal in every
-/// call if their polynomials are the same. The importer relies on this when it proves that a view is possible or that a
-/// guard holds.
+/// call if their polynomials are the same. Readers of files rely on this when they prove that a view is possible or that a
+/// condition holds.
 class Size {
 public:
   /// Functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.
@@ -47,10 +48,6 @@ public:
   Size(int64_t constant = 0);
   static Size symbol(llvm::StringRef name);
   static Size product(Monomial factors, int64_t coefficient);
-
-  /// Reads the sympy text that torch writes: Symbol('s77', ...), Integer(3), Add, Mul and so on. An unknown expression
-  /// becomes a symbol whose name is its text.
-  static std::optional<Size> parse(llvm::StringRef sympy);
 
   std::optional<int64_t> constant() const;
   std::optional<llvm::StringRef> symbol() const;
@@ -91,6 +88,20 @@ private:
 /// Whether the form of both sizes proves a <= b.
 bool isAtMost(const Size &a, const Size &b);
 
+/// The greatest size of a dynamic dimension, even if a file allows a greater one or gives no range.
+inline constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
+
+/// The numbers from `min` to `max`. The least and the greatest int64 stand for all numbers beyond them; a sum with such
+/// a bound keeps the bound.
+struct SizeRange {
+  static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
+                           kMost = std::numeric_limits<int64_t>::max();
+  int64_t min = kLeast, max = kMost;
+};
+
+/// A range that contains `size` in every call, from the ranges of its symbols.
+SizeRange rangeOf(const Size &size, llvm::function_ref<SizeRange(llvm::StringRef symbol)> ofSymbol);
+
 // These functions return none on overflow, or if the result is too complex.
 std::optional<Size> add(const Size &a, const Size &b);
 std::optional<Size> subtract(const Size &a, const Size &b);
@@ -106,17 +117,6 @@ using Sizes = llvm::SmallVector<Size>;
 
 std::string str(llvm::ArrayRef<Size> sizes);
 
-/// A group of neighbouring dimensions that a view reshapes: `from` dimensions of the source have the
-/// same elements, in the same order, as `to` dimensions of the result.
-struct ViewGroup {
-  unsigned from, to;
-};
+} // namespace attn
 
-/// Splits the dimensions of `source` and of its view `result` into as many groups as possible. Returns none if it
-/// cannot prove that the two shapes have the same number of elements in every call.
-std::optional<llvm::SmallVector<ViewGroup>> matchView(llvm::ArrayRef<Size> source,
-                                                      llvm::ArrayRef<Size> result);
-
-} // namespace attn::graph
-
-#endif // ATTN_FRONTEND_GRAPH_SIZE_H
+#endif // ATTN_DIALECT_SIZE_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_CALLS_H
-#define ATTN_FRONTEND_CALLS_H
+#ifndef ATTN_FRONTEND_MLIR_CALLS_H
+#define ATTN_FRONTEND_MLIR_CALLS_H
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -18,4 +18,4 @@ llvm::LogicalResult inlineCalls(mlir::ModuleOp module);
 
 } // namespace attn
 
-#endif // ATTN_FRONTEND_CALLS_H
+#endif // ATTN_FRONTEND_MLIR_CALLS_H

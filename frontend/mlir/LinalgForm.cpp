@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/LinalgForm.h"
+#include "frontend/mlir/LinalgForm.h"
 #include "support/UnitDims.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -74,12 +74,11 @@ struct DropUnitResults : OpRewritePattern<linalg::GenericOp> {
     SmallVector<Value> results;
     for (auto [result, init, dims, type] :
          llvm::zip_equal(made.getResults(), op.getDpsInits(), dropped, op.getResultTypes()))
-      results.push_back(dims.none()
-                            ? Value(result)
-                            : tensor::ExpandShapeOp::create(
-                                  rewriter, op.getLoc(), type, result, groupsWithout(dims),
-                                  tensor::getMixedSizes(rewriter, op.getLoc(), init))
-                                  .getResult());
+      results.push_back(dims.none() ? Value(result)
+                                    : tensor::ExpandShapeOp::create(
+                                          rewriter, op.getLoc(), type, result, groupsWithout(dims),
+                                          tensor::getMixedSizes(rewriter, op.getLoc(), init))
+                                          .getResult());
     rewriter.replaceOp(op, results);
     return success();
   }

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_LINALGFORM_H
-#define ATTN_FRONTEND_LINALGFORM_H
+#ifndef ATTN_FRONTEND_MLIR_LINALGFORM_H
+#define ATTN_FRONTEND_MLIR_LINALGFORM_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -28,4 +28,4 @@ void addTosaPasses(mlir::OpPassManager &manager);
 
 } // namespace attn
 
-#endif // ATTN_FRONTEND_LINALGFORM_H
+#endif // ATTN_FRONTEND_MLIR_LINALGFORM_H

@@ -1,15 +1,17 @@
-//===- Ranges.h - the integers that a tensor can hold -----------*- C++ -*-===//
+//===- ElementRanges.h - the integers that a tensor can hold ----*- C++ -*-===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_PT2_RANGES_H
-#define ATTN_FRONTEND_PT2_RANGES_H
+#ifndef ATTN_FRONTEND_CHECKS_ELEMENTRANGES_H
+#define ATTN_FRONTEND_CHECKS_ELEMENTRANGES_H
 
-#include "frontend/pt2/Call.h"
+#include "frontend/checks/ValueSizes.h"
 
-namespace attn::pt2 {
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace attn {
 
 /// The integers that a tensor holds. Each of them is the sum of two numbers: an element of `argument`, or 0 if
 /// `argument` is null, and a number from `least` to `most`. An end that is not known is none.
@@ -32,10 +34,20 @@ struct ElementRange {
   bool isSingle() const { return isKnown() && *least == *most; }
 };
 
+/// The greatest absolute value of a number that is added to an argument, and the greatest number of rows of a tensor
+/// that the sum indexes. The sum of such a number and an index fits into 32 bits.
+inline constexpr int64_t kMostOffset = 1 << 20, kMostRows = 1 << 30;
+
 /// Returns the range of the elements of `tensor`, which are integers. For example, torch.arange(S) has the elements 0
 /// to S - 1.
-ElementRange rangeOf(const TensorBuilder &b, const Values &values, const Tensor &tensor);
+ElementRange rangeOf(ValueSizes &values, mlir::Value tensor, llvm::ArrayRef<Size> sizes);
 
-} // namespace attn::pt2
+/// Returns the range of an integer, which may be in the body of a linalg op or of a loop.
+ElementRange rangeOf(ValueSizes &values, mlir::Value integer);
 
-#endif // ATTN_FRONTEND_PT2_RANGES_H
+/// Returns true if the induction variable of `loop` grows from iteration to iteration, as a signed integer.
+bool countsUp(mlir::scf::ForOp loop);
+
+} // namespace attn
+
+#endif // ATTN_FRONTEND_CHECKS_ELEMENTRANGES_H

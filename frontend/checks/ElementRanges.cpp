@@ -1,15 +1,14 @@
-//===- Ranges.cpp - the integers that a tensor can hold --------------------===//
+//===- ElementRanges.cpp - the integers that a tensor can hold -------------===//
 //
 // Part of attn, under Apache-2.0 WITH LLVM-exception.
 //
 // The analysis follows the ops that compute an element, from the result back to the arguments. On the way, it keeps the
 // positions at which each tensor is read: for example, torch.arange(512)[:S] reads the positions 0 to S - 1.
-// Test: test/frontend/pt2/positions.test, test/frontend/pt2/indices.test
+// Test: test/frontend/pt2/positions.test, test/frontend/pt2/indices.test, test/frontend/mlir/indices.mlir
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/pt2/Ranges.h"
-#include "frontend/Intervals.h"
+#include "frontend/checks/ElementRanges.h"
 #include "support/Loops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,7 +22,7 @@
 #include <cmath>
 
 using namespace mlir;
-using namespace attn::pt2;
+using namespace attn;
 using Reach = ElementRange::Reach;
 
 /// The dimensions of numbers that may depend on any other number.
@@ -145,7 +144,7 @@ static ElementRange fitIn(Type type, const ElementRange &range) {
       return {};
     if (width < 32 && !number)
       return {};
-    if (number && range.argument && width == 32 && std::abs(*number) > attn::kMostOffset)
+    if (number && range.argument && width == 32 && std::abs(*number) > kMostOffset)
       return {};
   }
   return width < 32 && range.argument ? ElementRange() : range;
@@ -154,13 +153,17 @@ static ElementRange fitIn(Type type, const ElementRange &range) {
 namespace {
 class Analysis {
 public:
-  Analysis(const TensorBuilder &b, const Values &values) : b(b), values(values) {}
+  explicit Analysis(ValueSizes &values) : values(values) {}
 
   /// The elements of `tensor` at `positions`, one range for each dimension.
   ElementRange elementsOf(Value tensor, ArrayRef<ElementRange> positions);
+  /// The values of a scalar, if the iterations of `op` are in `loops`. The scalar is in the body of `op`, or outside of
+  /// all linalg ops.
+  ElementRange scalarOf(Value scalar, linalg::LinalgOp op, ArrayRef<ElementRange> loops);
+  /// The iterations of `op`.
+  SmallVector<ElementRange> iterationsOf(linalg::LinalgOp op);
 
 private:
-  ElementRange scalarOf(Value scalar, ArrayRef<ElementRange> loops);
   ElementRange argumentOf(BlockArgument argument, ArrayRef<ElementRange> positions);
   ElementRange operandOf(linalg::LinalgOp op, OpOperand &operand, ArrayRef<ElementRange> loops);
   ElementRange loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> positions);
@@ -168,60 +171,19 @@ private:
   ElementRange readFrom(tensor::ExtractSliceOp slice, ArrayRef<ElementRange> positions);
   ElementRange readFrom(tensor::CollapseShapeOp view, ArrayRef<ElementRange> positions);
   ElementRange readFrom(tensor::ExpandShapeOp view, ArrayRef<ElementRange> positions);
-  std::optional<Size> sizeOf(Value tensor, int64_t dim);
-  std::optional<Size> countOf(Value tensor, ArrayRef<int64_t> group);
   ElementRange wholeDim(Value tensor, int64_t dim);
   bool isWhole(const ElementRange &positions, Value tensor, int64_t dim);
 
-  const TensorBuilder &b;
-  const Values &values;
+  ValueSizes &values;
   /// The number of ops that the analysis may still visit. The graph of a model needs a few; a hostile graph could need
   /// exponentially many.
   int64_t rest = 500;
 };
 } // namespace
 
-/// The size of a dimension; none if it is not known.
-std::optional<Size> Analysis::sizeOf(Value tensor, int64_t dim) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  if (!type.isDynamicDim(dim))
-    return Size(type.getDimSize(dim));
-  if (isa<BlockArgument>(tensor)) {
-    for (const Tensor &known : llvm::make_second_range(values.tensors))
-      if (known.value == tensor)
-        return known.sizes[dim];
-    return std::nullopt;
-  }
-  Operation *op = tensor.getDefiningOp();
-  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
-    return sizeOf(destination.getDpsInitOperand(0)->get(), dim);
-  if (auto empty = dyn_cast<tensor::EmptyOp>(op))
-    return b.findSize(empty.getMixedSizes()[dim]);
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
-    return b.findSize(expand.getMixedOutputShape()[dim]);
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
-    return countOf(collapse.getSrc(), collapse.getReassociationIndices()[dim]);
-  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-    SmallVector<OpFoldResult> kept;
-    for (auto [of, size] : llvm::enumerate(slice.getMixedSizes()))
-      if (!slice.getDroppedDims()[of])
-        kept.push_back(size);
-    return b.findSize(kept[dim]);
-  }
-  return std::nullopt;
-}
-
-/// The number of elements of a group of dimensions; none if it is not known.
-std::optional<Size> Analysis::countOf(Value tensor, ArrayRef<int64_t> group) {
-  std::optional<Size> count = Size(1);
-  for (int64_t dim : group)
-    count = both(multiply, count, sizeOf(tensor, dim));
-  return count;
-}
-
 /// All positions in a dimension.
 ElementRange Analysis::wholeDim(Value tensor, int64_t dim) {
-  std::optional<Size> size = sizeOf(tensor, dim);
+  std::optional<Size> size = values.sizeOf(tensor, dim);
   return {nullptr, Size(0), size ? subtract(*size, Size(1)) : std::nullopt};
 }
 
@@ -232,7 +194,6 @@ bool Analysis::isWhole(const ElementRange &positions, Value tensor, int64_t dim)
 }
 
 ElementRange Analysis::argumentOf(BlockArgument argument, ArrayRef<ElementRange> positions) {
-  unsigned number = argument.getArgNumber();
   Type element = getElementTypeOrSelf(argument.getType());
   uint64_t dims = 0;
   bool readsAll = true;
@@ -240,7 +201,7 @@ ElementRange Analysis::argumentOf(BlockArgument argument, ArrayRef<ElementRange>
     dims |= position.dims;
     readsAll &= isWhole(position, argument, dim);
   }
-  if (std::optional<std::pair<int64_t, int64_t>> ends = values.endsOfWeight(number))
+  if (std::optional<std::pair<int64_t, int64_t>> ends = values.endsOf(argument))
     return {nullptr, Size(ends->first), Size(ends->second),
             readsAll ? Reach::Every : Reach::Unknown, dims};
   if (element.isInteger(1))
@@ -256,7 +217,7 @@ ElementRange Analysis::readFrom(tensor::ExtractSliceOp slice, ArrayRef<ElementRa
   llvm::SmallBitVector dropped = slice.getDroppedDims();
   size_t next = 0;
   for (auto [dim, offset] : llvm::enumerate(slice.getMixedOffsets())) {
-    std::optional<Size> first = b.findSize(offset);
+    std::optional<Size> first = values.numberOf(offset);
     std::optional<int64_t> stride = getConstantIntValue(slice.getMixedStrides()[dim]);
     ElementRange position = dropped[dim] ? ElementRange::single(0) : positions[next++];
     source.push_back(first && stride ? plus(times(position, ElementRange::single(*stride)),
@@ -283,7 +244,7 @@ ElementRange Analysis::readFrom(tensor::CollapseShapeOp view, ArrayRef<ElementRa
       source[*only] = positions[dim];
       continue;
     }
-    std::optional<Size> last = both(subtract, countOf(from, group), Size(1));
+    std::optional<Size> last = both(subtract, values.countOf(from, group), Size(1));
     bool isAll = positions[dim].reach == Reach::Every && positions[dim].least == Size(0) && last &&
                  positions[dim].most == last;
     for (int64_t of : group) {
@@ -303,7 +264,8 @@ ElementRange Analysis::readFrom(tensor::ExpandShapeOp view, ArrayRef<ElementRang
       source[dim] = positions[*only];
       continue;
     }
-    ElementRange whole{nullptr, Size(0), both(subtract, countOf(to, group), Size(1)), Reach::Every};
+    ElementRange whole{nullptr, Size(0), both(subtract, values.countOf(to, group), Size(1)),
+                       Reach::Every};
     for (int64_t of : group) {
       whole.dims |= positions[of].dims;
       if (!isWhole(positions[of], to, of))
@@ -318,13 +280,13 @@ ElementRange Analysis::readFrom(tensor::ExpandShapeOp view, ArrayRef<ElementRang
 ElementRange Analysis::operandOf(linalg::LinalgOp op, OpOperand &operand,
                                  ArrayRef<ElementRange> loops) {
   if (!isa<RankedTensorType>(operand.get().getType()))
-    return scalarOf(operand.get(), {});
+    return scalarOf(operand.get(), nullptr, {});
   AffineMap map = op.getMatchingIndexingMap(&operand);
   bool isPermutation = map.isProjectedPermutation(/*allowZeroInResults=*/true);
   SmallVector<ElementRange> positions;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     ElementRange position = wholeDim(operand.get(), dim);
-    if (std::optional<unsigned> loop = attn::findLoop(expr))
+    if (std::optional<unsigned> loop = findLoop(expr))
       position = loops[*loop];
     else if (auto constant = dyn_cast<AffineConstantExpr>(expr))
       position = ElementRange::single(constant.getValue());
@@ -338,7 +300,7 @@ ElementRange Analysis::operandOf(linalg::LinalgOp op, OpOperand &operand,
 /// The elements of a result at `positions`, for an op that computes them in parallel or that adds up integers.
 ElementRange Analysis::loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> positions) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  std::optional<SmallVector<unsigned>> ofResult = attn::findLoops(map);
+  std::optional<SmallVector<unsigned>> ofResult = findLoops(map);
   if (op->getNumResults() != 1 || !ofResult)
     return {};
   SmallVector<ElementRange> loops(op.getNumLoops());
@@ -346,7 +308,7 @@ ElementRange Analysis::loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> posit
     loops[loop] = position;
   if (op.getNumReductionLoops() != 0)
     return sumOf(op, loops);
-  return scalarOf(op.getBlock()->getTerminator()->getOperand(0), loops);
+  return scalarOf(op.getBlock()->getTerminator()->getOperand(0), op, loops);
 }
 
 /// The elements of a sum over the reduction loops, as in torch.sum and torch.cumsum.
@@ -360,7 +322,7 @@ ElementRange Analysis::sumOf(linalg::LinalgOp op, SmallVector<ElementRange> loop
     for (OpOperand &operand : op->getOpOperands())
       if (std::optional<unsigned> dim = op.getMatchingIndexingMap(&operand).getResultPosition(
               getAffineDimExpr(loop, op.getContext())))
-        size = size ? size : sizeOf(operand.get(), *dim);
+        size = size ? size : values.sizeOf(operand.get(), *dim);
     count = both(multiply, count, size);
     loops[loop] = {nullptr, Size(0), both(subtract, size, Size(1)), Reach::Every, kAllDims};
   }
@@ -383,7 +345,7 @@ ElementRange Analysis::sumOf(linalg::LinalgOp op, SmallVector<ElementRange> loop
     counts = plus(loops[to.getDim()], ElementRange::single(1));
     added = select.getTrueValue();
   }
-  ElementRange element = numbersOf(scalarOf(added, loops));
+  ElementRange element = numbersOf(scalarOf(added, op, loops));
   if (!start.isSingle() || !element.isKnown() || !isNonNegative(element))
     return {};
   ElementRange total = times(counts, element);
@@ -398,8 +360,8 @@ ElementRange Analysis::sumOf(linalg::LinalgOp op, SmallVector<ElementRange> loop
 ElementRange Analysis::elementsOf(Value tensor, ArrayRef<ElementRange> positions) {
   if (--rest < 0)
     return {};
-  if (auto size = values.positions.find(tensor); size != values.positions.end())
-    return {nullptr, Size(0), subtract(size->second, Size(1)), Reach::Unknown, kAllDims};
+  if (std::optional<Size> size = values.positionsOf(tensor))
+    return {nullptr, Size(0), subtract(*size, Size(1)), Reach::Unknown, kAllDims};
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argumentOf(argument, positions)
                                                                  : ElementRange();
@@ -408,23 +370,25 @@ ElementRange Analysis::elementsOf(Value tensor, ArrayRef<ElementRange> positions
           [&](auto op) { return readFrom(op, positions); })
       .Case([&](tensor::CastOp cast) { return elementsOf(cast.getSource(), positions); })
       .Case([&](tensor::FromElementsOp op) {
-        return op.getElements().size() == 1 ? scalarOf(op.getElements()[0], {}) : ElementRange();
+        return op.getElements().size() == 1 ? scalarOf(op.getElements()[0], nullptr, {})
+                                            : ElementRange();
       })
       .Case([&](linalg::LinalgOp op) { return loopsOf(op, positions); })
       .Default(ElementRange());
 }
 
-/// The values of a scalar in the body of an op with `loops`.
-ElementRange Analysis::scalarOf(Value scalar, ArrayRef<ElementRange> loops) {
+ElementRange Analysis::scalarOf(Value scalar, linalg::LinalgOp in, ArrayRef<ElementRange> loops) {
   Type type = scalar.getType();
   if (--rest < 0)
     return {};
   if (type.isIndex())
-    if (std::optional<Size> size = b.findSize(scalar))
+    if (std::optional<Size> size = values.numberOf(scalar))
       return ElementRange::single(*size);
   IntegerAttr constant;
   if (matchPattern(scalar, m_Constant(&constant))) {
     const APInt &number = constant.getValue();
+    if (number.getSignificantBits() > 64)
+      return {};
     return ElementRange::single(type.isInteger(1) ? int64_t(number.getZExtValue())
                                                   : number.getSExtValue());
   }
@@ -436,20 +400,31 @@ ElementRange Analysis::scalarOf(Value scalar, ArrayRef<ElementRange> loops) {
                : ElementRange();
   }
   if (auto argument = dyn_cast<BlockArgument>(scalar)) {
-    auto op = dyn_cast<linalg::LinalgOp>(argument.getOwner()->getParentOp());
-    return op ? operandOf(op, op->getOpOperand(argument.getArgNumber()), loops) : ElementRange();
+    if (auto loop = scf::getForInductionVarOwner(argument)) {
+      ElementRange first = numbersOf(scalarOf(loop.getLowerBound(), in, loops)),
+                   end = numbersOf(scalarOf(loop.getUpperBound(), in, loops));
+      return countsUp(loop) ? fitIn(type, {nullptr, first.least, both(subtract, end.most, Size(1)),
+                                           Reach::Unknown, kAllDims})
+                            : ElementRange();
+    }
+    return in && argument.getOwner() == in.getBlock()
+               ? operandOf(in, in->getOpOperand(argument.getArgNumber()), loops)
+               : ElementRange();
   }
   Operation *op = scalar.getDefiningOp();
-  auto operand = [&](unsigned i) { return scalarOf(op->getOperand(i), loops); };
+  auto operand = [&](unsigned i) { return scalarOf(op->getOperand(i), in, loops); };
   auto join = [&](auto combine) { return fitIn(type, combine(operand(0), operand(1))); };
   ElementRange range =
       llvm::TypeSwitch<Operation *, ElementRange>(op)
-          .Case([&](linalg::IndexOp index) { return loops[index.getDim()]; })
+          .Case([&](linalg::IndexOp index) {
+            return in && index->getBlock() == in.getBlock() ? loops[index.getDim()]
+                                                            : ElementRange();
+          })
           .Case([&](tensor::ExtractOp extract) {
             SmallVector<ElementRange> positions;
             uint64_t dims = 0;
             for (Value index : extract.getIndices()) {
-              ElementRange position = numbersOf(scalarOf(index, loops));
+              ElementRange position = numbersOf(scalarOf(index, in, loops));
               if (position.dims & dims) // such as a diagonal, which does not read all elements
                 position.reach = Reach::Unknown;
               dims |= position.dims;
@@ -481,7 +456,7 @@ ElementRange Analysis::scalarOf(Value scalar, ArrayRef<ElementRange> loops) {
                 product ? product.getLhs().getDefiningOp<arith::FloorDivSIOp>() : nullptr;
             if (quotient && quotient.getLhs() == op.getLhs() &&
                 quotient.getRhs() == product.getRhs())
-              return remainderBy(scalarOf(product.getRhs(), loops));
+              return remainderBy(scalarOf(product.getRhs(), in, loops));
             return join(minus);
           })
           .Case([&](arith::MulIOp) { return join(times); })
@@ -520,11 +495,34 @@ ElementRange Analysis::scalarOf(Value scalar, ArrayRef<ElementRange> loops) {
   return range;
 }
 
-ElementRange attn::pt2::rangeOf(const TensorBuilder &b, const Values &values,
-                                const Tensor &tensor) {
+SmallVector<ElementRange> Analysis::iterationsOf(linalg::LinalgOp op) {
+  SmallVector<ElementRange> loops(op.getNumLoops());
+  for (OpOperand &operand : op->getOpOperands())
+    for (auto [dim, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (std::optional<unsigned> loop = findLoop(expr); loop && !loops[*loop].isKnown()) {
+        loops[*loop] = wholeDim(operand.get(), dim);
+        loops[*loop].reach = Reach::Every;
+        loops[*loop].dims = *loop < 64 ? uint64_t(1) << *loop : kAllDims;
+      }
+  return loops;
+}
+
+ElementRange attn::rangeOf(ValueSizes &values, Value tensor, ArrayRef<Size> sizes) {
   SmallVector<ElementRange> positions;
-  for (auto [dim, size] : llvm::enumerate(tensor.sizes))
+  for (auto [dim, size] : llvm::enumerate(sizes))
     positions.push_back({nullptr, Size(0), subtract(size, Size(1)), Reach::Every,
                          size.isOne() ? 0 : uint64_t(1) << dim});
-  return Analysis(b, values).elementsOf(tensor.value, positions);
+  return Analysis(values).elementsOf(tensor, positions);
+}
+
+ElementRange attn::rangeOf(ValueSizes &values, Value integer) {
+  Analysis analysis(values);
+  auto op = integer.getParentRegion()->getParentOfType<linalg::LinalgOp>();
+  return analysis.scalarOf(integer, op,
+                           op ? analysis.iterationsOf(op) : SmallVector<ElementRange>());
+}
+
+bool attn::countsUp(scf::ForOp loop) {
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  return !loop.getUnsignedCmp() && step && *step >= 1;
 }

@@ -4,23 +4,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/graph/Size.h"
+#include "dialect/Size.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <numeric>
 
 using namespace llvm;
-using namespace attn::graph;
+using namespace attn;
 
 // Sizes of real models are sums of a few products. A size beyond these limits comes from a hostile file, or is too
 // complex to prove anything about.
-static constexpr size_t kMaxTerms = 64, kMaxDegree = 16, kMaxDepth = 64, kMaxOperands = 8,
-                        kMaxText = 2048;
+static constexpr size_t kMaxTerms = 256, kMaxDegree = 16, kMaxOperands = 8, kMaxText = 2048;
 
 Size::Size(int64_t constant) {
   if (constant != 0)
@@ -95,15 +93,15 @@ static std::optional<Size> compute(Size::Function function, const Size &a, const
   case Size::Function::Remainder:
     return remainder(a, b);
   case Size::Function::Max:
-    return attn::graph::maximum(a, b);
+    return attn::maximum(a, b);
   case Size::Function::Min:
-    return attn::graph::minimum(a, b);
+    return attn::minimum(a, b);
   }
   llvm_unreachable("every function returns");
 }
 
-std::optional<Size>
-Size::rebuild(function_ref<std::optional<Size>(StringRef symbol)> sizeOf, Combine combine) const {
+std::optional<Size> Size::rebuild(function_ref<std::optional<Size>(StringRef symbol)> sizeOf,
+                                  Combine combine) const {
   std::optional<Size> sum = Size();
   for (const auto &[monomial, coefficient] : polynomial) {
     std::optional<Size> product = Size(coefficient);
@@ -174,7 +172,7 @@ static Size commonFactor(ArrayRef<Size> sizes) {
 
 Size Size::primitive() const { return divideExactly(*this, commonFactor(*this)).value_or(*this); }
 
-std::optional<Size> attn::graph::add(const Size &a, const Size &b) {
+std::optional<Size> attn::add(const Size &a, const Size &b) {
   Size sum = a;
   for (const auto &[monomial, coefficient] : b.polynomial) {
     int64_t &term = sum.polynomial[monomial];
@@ -188,7 +186,7 @@ std::optional<Size> attn::graph::add(const Size &a, const Size &b) {
   return sum;
 }
 
-std::optional<Size> attn::graph::multiply(const Size &a, const Size &b) {
+std::optional<Size> attn::multiply(const Size &a, const Size &b) {
   std::optional<Size> sum = Size();
   for (const auto &[left, leftCoefficient] : a.polynomial) {
     for (const auto &[right, rightCoefficient] : b.polynomial) {
@@ -207,7 +205,7 @@ std::optional<Size> attn::graph::multiply(const Size &a, const Size &b) {
   return sum;
 }
 
-std::optional<Size> attn::graph::subtract(const Size &a, const Size &b) {
+std::optional<Size> attn::subtract(const Size &a, const Size &b) {
   std::optional<Size> negative = multiply(b, Size(-1));
   return negative ? add(a, *negative) : std::nullopt;
 }
@@ -227,7 +225,7 @@ std::string Size::str() const {
   return llvm::join(sum, " + ");
 }
 
-std::string attn::graph::str(ArrayRef<Size> sizes) {
+std::string attn::str(ArrayRef<Size> sizes) {
   std::string text;
   for (const Size &size : sizes)
     text += (text.empty() ? "" : ", ") + size.str();
@@ -268,11 +266,10 @@ static std::optional<Size> divideExactly(Size a, const Size &b) {
   // Order terms by degree, then by the order of the factors. Multiplying two terms by the same term keeps their order,
   // so the leading term of a product is the product of the leading terms.
   auto leading = [](const Size &size) {
-    return *std::max_element(size.terms().begin(), size.terms().end(),
-                             [](const auto &x, const auto &y) {
-                               return std::pair(x.first.size(), x.first) <
-                                      std::pair(y.first.size(), y.first);
-                             });
+    return *std::max_element(
+        size.terms().begin(), size.terms().end(), [](const auto &x, const auto &y) {
+          return std::pair(x.first.size(), x.first) < std::pair(y.first.size(), y.first);
+        });
   };
   std::optional<Size> quotient = Size();
   if (b == Size(0))
@@ -312,7 +309,7 @@ static std::optional<std::pair<Size, Size>> split(const Size &a, int64_t divisor
   return rest ? std::optional(std::pair(whole, *rest)) : std::nullopt;
 }
 
-std::optional<Size> attn::graph::divideDown(const Size &a, const Size &b) {
+std::optional<Size> attn::divideDown(const Size &a, const Size &b) {
   if (std::optional<Size> quotient = divideExactly(a, b))
     return quotient;
   std::optional<int64_t> number = b.constant();
@@ -329,7 +326,8 @@ std::optional<Size> attn::graph::divideDown(const Size &a, const Size &b) {
       return whole;
   }
   // If no symbol has a positive coefficient, divide the negated sum, rounding up: -s // 2 is -((s + 1) // 2).
-  if (all_of(rest.terms(), [](const auto &term) { return term.second < 0 || term.first.empty(); })) {
+  if (all_of(rest.terms(),
+             [](const auto &term) { return term.second < 0 || term.first.empty(); })) {
     std::optional<Size> negative = multiply(rest, Size(-1));
     std::optional<Size> up = negative ? divideUp(*negative, b) : std::nullopt;
     return up ? subtract(whole, *up) : std::nullopt;
@@ -341,13 +339,13 @@ std::optional<Size> attn::graph::divideDown(const Size &a, const Size &b) {
   return quotient ? add(whole, *quotient) : std::nullopt;
 }
 
-std::optional<Size> attn::graph::divideUp(const Size &a, const Size &b) {
+std::optional<Size> attn::divideUp(const Size &a, const Size &b) {
   std::optional<Size> most = subtract(b, Size(1));
   std::optional<Size> sum = most ? add(a, *most) : std::nullopt;
   return sum ? divideDown(*sum, b) : std::nullopt;
 }
 
-std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
+std::optional<Size> attn::remainder(const Size &a, const Size &b) {
   if (divideExactly(a, b))
     return Size(0);
   std::optional<int64_t> number = b.constant();
@@ -368,14 +366,14 @@ std::optional<Size> attn::graph::remainder(const Size &a, const Size &b) {
   Size common = commonFactor({rest, b});
   if (common.isOne())
     return apply(Size::Function::Remainder, rest, b);
-  std::optional<Size> smaller =
-      remainder(*divideExactly(rest, common), *divideExactly(b, common));
+  std::optional<Size> smaller = remainder(*divideExactly(rest, common), *divideExactly(b, common));
   return smaller ? multiply(common, *smaller) : std::nullopt;
 }
 
 /// Collects the operands of nested maxima, or of nested minima. If `size` is not such a function, `size` is the only
 /// operand.
-static void flatten(Size::Function function, const Size &size, std::map<std::string, Size> &operands) {
+static void flatten(Size::Function function, const Size &size,
+                    std::map<std::string, Size> &operands) {
   const auto &terms = size.terms();
   if (terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1) {
     const Size::Factor &factor = terms.begin()->first.front();
@@ -388,15 +386,14 @@ static void flatten(Size::Function function, const Size &size, std::map<std::str
   operands.try_emplace(size.str(), size);
 }
 
-bool attn::graph::isAtMost(const Size &a, const Size &b) {
+bool attn::isAtMost(const Size &a, const Size &b) {
   std::optional<Size> gap = subtract(b, a);
   if (gap && gap->isNonNegative())
     return true;
   std::map<std::string, Size> least, most;
   flatten(Size::Function::Min, a, least);
   flatten(Size::Function::Max, b, most);
-  return least.size() + most.size() > 2 &&
-         any_of(make_second_range(least), [&](const Size &x) {
+  return least.size() + most.size() > 2 && any_of(make_second_range(least), [&](const Size &x) {
            return any_of(make_second_range(most), [&](const Size &y) { return isAtMost(x, y); });
          });
 }
@@ -425,159 +422,74 @@ static std::optional<Size> extreme(Size::Function function, const Size &a, const
   return result;
 }
 
-std::optional<Size> attn::graph::maximum(const Size &a, const Size &b) {
+std::optional<Size> attn::maximum(const Size &a, const Size &b) {
   return extreme(Size::Function::Max, a, b);
 }
 
-std::optional<Size> attn::graph::minimum(const Size &a, const Size &b) {
+std::optional<Size> attn::minimum(const Size &a, const Size &b) {
   return extreme(Size::Function::Min, a, b);
 }
 
 //===----------------------------------------------------------------------===//
-// Parsing
+// Ranges
 //===----------------------------------------------------------------------===//
 
-/// Splits the text of arguments at the commas that are not inside parentheses or quotes.
-static std::optional<SmallVector<StringRef>> splitArguments(StringRef text) {
-  SmallVector<StringRef> arguments;
-  size_t start = 0;
-  int64_t depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == '\'')
-      quoted = !quoted;
-    else if (!quoted)
-      depth += (c == '(') - (c == ')');
-    if (depth < 0)
-      return std::nullopt;
-    if (c == ',' && depth == 0 && !quoted) {
-      arguments.push_back(text.slice(start, i).trim());
-      start = i + 1;
-    }
-  }
-  if (depth != 0 || quoted)
-    return std::nullopt;
-  arguments.push_back(text.substr(start).trim());
-  return arguments;
+static int64_t saturate(__int128 value) {
+  return value < SizeRange::kLeast  ? SizeRange::kLeast
+         : value > SizeRange::kMost ? SizeRange::kMost
+                                    : int64_t(value);
 }
 
-static std::optional<Size> parseSympy(StringRef text, size_t depth) {
-  if (depth > kMaxDepth || text.empty())
-    return std::nullopt;
-  auto [function, rest] = text.split('(');
-  int64_t integer;
-  if (!text.getAsInteger(10, integer))
-    return Size(integer);
-  if (!rest.consume_back(")"))
-    return Size::symbol(text);
-  std::optional<SmallVector<StringRef>> arguments = splitArguments(rest);
-  if (!arguments)
-    return std::nullopt;
-  StringRef first = arguments->front();
-  if (function == "Integer" && !first.getAsInteger(10, integer))
-    return Size(integer);
-  // Ignore the assumptions after the name (positive=True, ...), because every symbol is treated as a size.
-  if (function == "Symbol" && first.size() > 2 && first.consume_front("'") &&
-      first.consume_back("'"))
-    return Size::symbol(first);
-  if (function == "Pow" && arguments->size() == 2) {
-    std::optional<Size> base = parseSympy(first, depth + 1),
-                        exponent = parseSympy((*arguments)[1], depth + 1);
-    std::optional<int64_t> count = exponent ? exponent->constant() : std::nullopt;
-    if (base && count && *count >= 1 && *count <= int64_t(kMaxDegree)) {
-      std::optional<Size> power = base;
-      for (int64_t i = 1; i < *count && power; ++i)
-        power = multiply(*power, *base);
-      return power;
-    }
-  }
-  using Combine = std::optional<Size> (*)(const Size &, const Size &);
-  auto combine = StringSwitch<Combine>(function)
-                     .Case("Add", add)
-                     .Case("Mul", multiply)
-                     .Case("Max", attn::graph::maximum)
-                     .Case("Min", attn::graph::minimum)
-                     .Cases({"FloorDiv", "CleanDiv"}, divideDown)
-                     .Cases({"Mod", "PythonMod"}, remainder)
-                     .Default(nullptr);
-  if (combine) {
-    std::optional<Size> result = parseSympy(first, depth + 1);
-    for (StringRef argument : ArrayRef(*arguments).drop_front()) {
-      std::optional<Size> operand = parseSympy(argument, depth + 1);
-      if (!result || !operand)
-        return std::nullopt;
-      result = combine(*result, *operand);
-    }
-    return result;
-  }
-  // Functions that round an exact quotient, such as ceil(a / b).
-  auto round = StringSwitch<Combine>(function)
-                   .Case("CeilToInt", divideUp)
-                   .Cases({"FloorToInt", "TruncToInt"}, divideDown)
-                   .Default(nullptr);
-  if (round && arguments->size() == 1) {
-    StringRef operand = first;
-    if (operand.consume_front("ToFloat(") && operand.consume_back(")"))
-      return parseSympy(operand, depth + 1);
-    operand = first;
-    if (operand.consume_front("IntTrueDiv(") && operand.consume_back(")"))
-      if (std::optional<SmallVector<StringRef>> sides = splitArguments(operand);
-          sides && sides->size() == 2) {
-        std::optional<Size> a = parseSympy(sides->front(), depth + 1),
-                            b = parseSympy(sides->back(), depth + 1);
-        return a && b ? round(*a, *b) : std::nullopt;
-      }
-  }
-  return Size::symbol(text);
+static SizeRange operator+(SizeRange a, SizeRange b) {
+  SizeRange sum;
+  if (a.min != SizeRange::kLeast && b.min != SizeRange::kLeast)
+    sum.min = saturate(__int128(a.min) + b.min);
+  if (a.max != SizeRange::kMost && b.max != SizeRange::kMost)
+    sum.max = saturate(__int128(a.max) + b.max);
+  return sum;
 }
 
-std::optional<Size> Size::parse(StringRef sympy) { return parseSympy(sympy.trim(), 0); }
-
-//===----------------------------------------------------------------------===//
-// Views
-//===----------------------------------------------------------------------===//
-
-static std::optional<Size> product(ArrayRef<Size> sizes) {
-  std::optional<Size> result = Size(1);
-  for (const Size &size : sizes)
-    if (result)
-      result = multiply(*result, size);
-  return result;
+static SizeRange operator*(SizeRange a, SizeRange b) {
+  auto [least, most] = std::minmax({__int128(a.min) * b.min, __int128(a.min) * b.max,
+                                    __int128(a.max) * b.min, __int128(a.max) * b.max});
+  return {saturate(least), saturate(most)};
 }
 
-std::optional<SmallVector<ViewGroup>> attn::graph::matchView(ArrayRef<Size> source,
-                                                           ArrayRef<Size> result) {
-  auto isUnit = [](const Size &size) { return size.isOne(); };
-  SmallVector<ViewGroup> groups;
-  while (!source.empty() && !result.empty()) {
-    // Find the shortest run of dimensions on each side such that both runs have the same number of elements.
-    std::optional<ViewGroup> next;
-    for (unsigned total = 2; total <= source.size() + result.size() && !next; ++total) {
-      for (unsigned from = 1; from < total && !next; ++from) {
-        unsigned to = total - from;
-        if (from > source.size() || to > result.size())
-          continue;
-        std::optional<Size> a = product(source.take_front(from)),
-                            b = product(result.take_front(to));
-        if (a && b && *a == *b)
-          next = ViewGroup{from, to};
-      }
-    }
-    if (!next)
-      return std::nullopt;
-    groups.push_back(*next);
-    source = source.drop_front(next->from);
-    result = result.drop_front(next->to);
+using RangeOfSymbol = function_ref<SizeRange(StringRef)>;
+
+static SizeRange rangeOfFactor(const Size::Factor &factor, RangeOfSymbol ofSymbol) {
+  if (!factor.operands)
+    return ofSymbol(factor.text);
+  const auto &[first, second] = *factor.operands;
+  SizeRange a = rangeOf(first, ofSymbol), b = rangeOf(second, ofSymbol);
+  switch (factor.function) {
+  case Size::Function::Quotient:
+    if (a.min < 0 || b.min < 1)
+      return {};
+    return {a.min / b.max, a.max == SizeRange::kMost ? a.max : a.max / b.min};
+  case Size::Function::Remainder: {
+    if (b.min < 1)
+      return {};
+    std::optional<Size> gap = subtract(second, first);
+    if (a.min >= 0 && gap && rangeOf(*gap, ofSymbol).min >= 1)
+      return a;
+    return {0, b.max == SizeRange::kMost ? b.max : b.max - 1};
   }
-  // Dimensions of size 1 may remain on one side: add them to the last group.
-  if (!all_of(source, isUnit) || !all_of(result, isUnit))
-    return std::nullopt;
-  if (!source.empty() || !result.empty()) {
-    if (groups.empty())
-      groups.push_back({0, 0});
-    groups.back().from += source.size();
-    groups.back().to += result.size();
+  case Size::Function::Max:
+    return {std::max(a.min, b.min), std::max(a.max, b.max)};
+  case Size::Function::Min:
+    return {std::min(a.min, b.min), std::min(a.max, b.max)};
   }
-  return groups;
+  llvm_unreachable("every function returns");
+}
+
+SizeRange attn::rangeOf(const Size &size, RangeOfSymbol ofSymbol) {
+  SizeRange sum = {0, 0};
+  for (const auto &[factors, number] : size.terms()) {
+    SizeRange product = {number, number};
+    for (const Size::Factor &factor : factors)
+      product = product * rangeOfFactor(factor, ofSymbol);
+    sum = sum + product;
+  }
+  return sum;
 }

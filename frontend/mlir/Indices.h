@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_FRONTEND_INDICES_H
-#define ATTN_FRONTEND_INDICES_H
+#ifndef ATTN_FRONTEND_MLIR_INDICES_H
+#define ATTN_FRONTEND_MLIR_INDICES_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "frontend/mlir/FunctionSizes.h"
 
 namespace attn {
 
@@ -17,8 +17,8 @@ bool varies(mlir::Value index);
 
 /// Clamps the indices of tensor.extract and tensor.insert, the offsets of insertions of slices, and the offsets of
 /// tensor.extract_slice that vary, to the nearest ones in bounds, unless they are proved to be in bounds.
-mlir::LogicalResult clampIndices(mlir::func::FuncOp function);
+mlir::LogicalResult clampIndices(FunctionSizes &sizes);
 
 } // namespace attn
 
-#endif // ATTN_FRONTEND_INDICES_H
+#endif // ATTN_FRONTEND_MLIR_INDICES_H

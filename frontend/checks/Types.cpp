@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/Types.h"
+#include "frontend/checks/Types.h"
 
 #include "dialect/Attn.h"
 
@@ -39,14 +39,14 @@ static Location lineOf(Operation *op) {
 /// result of unsigned integers is marked attn.unsigned.
 static bool isElement(Type type) {
   unsigned width = type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0;
-  return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 || width == 8 ||
-         width == 16 || width == 32 || width == 64;
+  return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || width == 1 ||
+         width == 8 || width == 16 || width == 32 || width == 64;
 }
 
 /// Reports that `what` has elements of `type`, which attn does not support.
 static LogicalResult refuse(Location loc, const Twine &what, Type type) {
-  return emitError(loc) << "expected " << what << " of f16, bf16, f32, f64, i1, i8, i16, i32 or i64, got "
-                        << type;
+  return emitError(loc) << "expected " << what
+                        << " of f16, bf16, f32, f64, i1, i8, i16, i32 or i64, got " << type;
 }
 
 /// Checks the element type and the number of bytes of an argument or a result, which `what` names in error messages. A
@@ -82,7 +82,8 @@ static bool isExpanded(Operation *op) {
 }
 
 static LogicalResult verifyOp(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op); attention && failed(verifyElementTypes(attention)))
+  if (auto attention = dyn_cast<AttentionOp>(op);
+      attention && failed(verifyElementTypes(attention)))
     return failure();
   SmallVector<Type> types(op->getOperandTypes());
   llvm::append_range(types, op->getResultTypes());

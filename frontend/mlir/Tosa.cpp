@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/LinalgForm.h"
+#include "frontend/mlir/LinalgForm.h"
 
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
@@ -31,5 +31,6 @@ void attn::addTosaPasses(OpPassManager &manager) {
                               /*validationOptions=*/std::nullopt);
   manager.addNestedPass<func::FuncOp>(createTosaToTensorPass());
   manager.addNestedPass<func::FuncOp>(createTosaToArithPass());
-  manager.addNestedPass<func::FuncOp>(createCanonicalizerPass()); // erases shapes that nothing reads any more
+  manager.addNestedPass<func::FuncOp>(
+      createCanonicalizerPass()); // erases shapes that nothing reads any more
 }
