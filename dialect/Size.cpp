@@ -172,7 +172,8 @@ static Size commonFactor(ArrayRef<Size> sizes) {
 
 Size Size::primitive() const { return divideExactly(*this, commonFactor(*this)).value_or(*this); }
 
-std::optional<Size> attn::add(const Size &a, const Size &b) {
+/// The sum of `a` and `b`, term by term.
+std::optional<Size> Size::sum(const Size &a, const Size &b) {
   Size sum = a;
   for (const auto &[monomial, coefficient] : b.polynomial) {
     int64_t &term = sum.polynomial[monomial];
@@ -183,6 +184,66 @@ std::optional<Size> attn::add(const Size &a, const Size &b) {
   }
   if (sum.polynomial.size() > kMaxTerms)
     return std::nullopt;
+  return sum;
+}
+
+/// Whether `whole` has each term of `part`, with a coefficient of the same sign that is at least as large.
+static bool hasTerms(const Size &whole, const Size &part) {
+  return all_of(part.terms(), [&](const auto &term) {
+    auto found = whole.terms().find(term.first);
+    if (found == whole.terms().end())
+      return false;
+    return term.second > 0 ? found->second >= term.second : found->second <= term.second;
+  });
+}
+
+/// If the remainder `size` of one term belongs to other terms, replaces them by a quotient:
+///   x - x % n is n * (x // n), and x + -x % n is n * ((x + n - 1) // n).
+/// Returns none if there is no such remainder.
+std::optional<Size> Size::withoutRemainder(const Size &size) {
+  for (const auto &[monomial, coefficient] : size.polynomial)
+    for (auto [i, factor] : enumerate(monomial)) {
+      if (!factor.operands || factor.function != Function::Remainder)
+        continue;
+      const auto &[dividend, divisor] = *factor.operands;
+      std::optional<int64_t> n = divisor.constant();
+      if (!n)
+        continue;
+      Monomial others = monomial;
+      others.erase(others.begin() + i);
+      Size unit = product(others, coefficient);
+      // The dividend has coefficients in [0, n), so those of its negative are n less.
+      Size negated;
+      for (const auto &[factors, number] : dividend.polynomial)
+        negated.polynomial[factors] = *n - number;
+      for (bool isNegated : {false, true}) {
+        std::optional<Size> part = isNegated ? multiply(unit, negated) : multiply(unit, dividend);
+        part = part && !isNegated ? multiply(*part, Size(-1)) : part;
+        if (!part || !hasTerms(size, *part))
+          continue;
+        std::optional<Size> quotient =
+            isNegated ? divideUp(negated, divisor) : divideDown(dividend, divisor);
+        std::optional<Size> whole = quotient ? multiply(*quotient, divisor) : std::nullopt;
+        whole = whole ? multiply(*whole, unit) : whole;
+        whole = whole && !isNegated ? multiply(*whole, Size(-1)) : whole;
+        std::optional<Size> less = multiply(*part, Size(-1));
+        std::optional<Size> rest = less ? sum(size, *less) : std::nullopt;
+        rest = rest ? sum(*rest, product(monomial, -coefficient)) : rest;
+        if (rest && whole)
+          return sum(*rest, *whole);
+      }
+    }
+  return std::nullopt;
+}
+
+std::optional<Size> attn::add(const Size &a, const Size &b) {
+  std::optional<Size> sum = Size::sum(a, b);
+  while (sum) {
+    std::optional<Size> simpler = Size::withoutRemainder(*sum);
+    if (!simpler)
+      return sum;
+    sum = simpler;
+  }
   return sum;
 }
 
@@ -353,6 +414,18 @@ std::optional<Size> attn::remainder(const Size &a, const Size &b) {
     return std::nullopt;
   Size rest = a;
   if (number) {
+    // A remainder of x by a multiple of the divisor has the same remainder as x.
+    for (const auto &[factors, coefficient] : a.terms()) {
+      const Size::Factor *inner = factors.size() == 1 ? &factors.front() : nullptr;
+      if (!inner || !inner->operands || inner->function != Size::Function::Remainder ||
+          inner->operands->second.constant().value_or(1) % *number != 0)
+        continue;
+      std::optional<Size> less = subtract(a, Size::product(factors, coefficient)),
+                          more = multiply(inner->operands->first, Size(coefficient)),
+                          same = less && more ? add(*less, *more) : std::nullopt;
+      if (same)
+        return remainder(*same, b);
+    }
     std::optional<std::pair<Size, Size>> parts = split(a, *number);
     if (!parts || parts->second.constant())
       return parts ? std::optional(parts->second) : std::nullopt;

@@ -79,6 +79,9 @@ private:
   rebuild(llvm::function_ref<std::optional<Size>(llvm::StringRef symbol)> sizeOf,
           Combine combine) const;
 
+  static std::optional<Size> sum(const Size &a, const Size &b);
+  static std::optional<Size> withoutRemainder(const Size &size);
+
   friend std::optional<Size> add(const Size &a, const Size &b);
   friend std::optional<Size> multiply(const Size &a, const Size &b);
 

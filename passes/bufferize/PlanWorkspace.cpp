@@ -190,10 +190,11 @@ static std::optional<std::pair<Size, int64_t>> shiftedSymbol(const Size &size) {
   return symbol && symbol->symbol() ? std::optional(std::pair(*symbol, constant)) : std::nullopt;
 }
 
-/// An upper bound of an expression, from the upper bounds that `leaf` returns for its dimensions and symbols. The
-/// operands of products must not be negative.
+/// An upper bound of an expression, from the upper bounds that `leaf` returns for its dimensions and symbols, and from
+/// whether they are proved not to be negative. The operands of products must not be negative.
 static std::optional<Size> boundOfExpr(AffineExpr expr,
-                                       function_ref<std::optional<Size>(AffineExpr)> leaf) {
+                                       function_ref<std::optional<Size>(AffineExpr)> leaf,
+                                       function_ref<bool(AffineExpr)> isNonNegative) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue() >= 0 ? std::optional<Size>(constant.getValue()) : std::nullopt;
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -201,18 +202,20 @@ static std::optional<Size> boundOfExpr(AffineExpr expr,
     return leaf(expr);
   // If c is negative, an upper bound of a is also an upper bound of a + c.
   auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
-  std::optional<Size> lhs = boundOfExpr(binary.getLHS(), leaf);
+  std::optional<Size> lhs = boundOfExpr(binary.getLHS(), leaf, isNonNegative);
   if (!lhs)
     return std::nullopt;
   switch (expr.getKind()) {
   case AffineExprKind::Add: {
     if (constant && constant.getValue() < 0)
       return lhs;
-    std::optional<Size> rhs = boundOfExpr(binary.getRHS(), leaf);
+    std::optional<Size> rhs = boundOfExpr(binary.getRHS(), leaf, isNonNegative);
     return rhs ? std::optional(saturated(add(*lhs, *rhs))) : std::nullopt;
   }
   case AffineExprKind::Mul: {
-    std::optional<Size> rhs = boundOfExpr(binary.getRHS(), leaf);
+    if (constant && constant.getValue() < 0)
+      return isNonNegative(binary.getLHS()) ? std::optional(Size(0)) : std::nullopt;
+    std::optional<Size> rhs = boundOfExpr(binary.getRHS(), leaf, isNonNegative);
     return rhs ? std::optional(saturated(multiply(*lhs, *rhs))) : std::nullopt;
   }
   case AffineExprKind::FloorDiv:
@@ -269,10 +272,14 @@ static std::optional<Size> boundOfNonlinear(Value value, Symbols &symbols) {
   Operation *op = value.getDefiningOp();
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
     AffineMap map = apply.getAffineMap();
-    return boundOfExpr(map.getResult(0), [&](AffineExpr leaf) {
-      Value operand = apply.getMapOperands()[operandOf(leaf, map)];
-      return isNonNegative(operand) ? boundOf(operand, symbols) : std::nullopt;
-    });
+    return boundOfExpr(
+        map.getResult(0),
+        [&](AffineExpr leaf) {
+          Value operand = apply.getMapOperands()[operandOf(leaf, map)];
+          return isNonNegative(operand) ? boundOf(operand, symbols) : std::nullopt;
+        },
+        // The operands are known not to be negative.
+        [](AffineExpr expr) { return !isa<AffineBinaryOpExpr, AffineConstantExpr>(expr); });
   }
   std::optional<Size> a = boundOf(op->getOperand(0), symbols),
                       b = boundOf(op->getOperand(1), symbols);
@@ -306,12 +313,19 @@ static std::optional<Size> boundOf(Value size, Symbols &symbols) {
   if (failed(Bounds::computeBound(map, operands, presburger::BoundType::UB, {size}, isKnown,
                                   /*closedUB=*/true)))
     return std::nullopt;
-  return boundOfExpr(map.getResult(0), [&](AffineExpr leaf) -> std::optional<Size> {
+  auto leafBound = [&](AffineExpr leaf) -> std::optional<Size> {
     auto [value, dim] = operands[operandOf(leaf, map)];
     if (!dim)
       return boundOfNonlinear(value, symbols);
     return symbols.sizeOf(value, *dim);
-  });
+  };
+  auto isNonNegativeLeaf = [&](AffineExpr expr) {
+    if (isa<AffineBinaryOpExpr, AffineConstantExpr>(expr))
+      return false;
+    auto [value, dim] = operands[operandOf(expr, map)];
+    return dim || isNonNegative(value);
+  };
+  return boundOfExpr(map.getResult(0), leafBound, isNonNegativeLeaf);
 }
 
 namespace {
