@@ -348,29 +348,47 @@ LogicalResult Importer::replaceSizes() {
     return replaced.has_value();
   };
   // The runtime cannot compute a size that does not follow from the inputs.
-  auto refuse = [&](StringRef value, const Size &size) {
-    Location line = UnknownLoc::get(&context);
-    for (const Node &node : program.nodes)
-      for (const Argument &output : node.outputs)
-        if (llvm::is_contained(output.names, value) ||
-            llvm::any_of(output.integers,
-                         [&](const SymInt &integer) { return integer.name == value; }))
-          line = locationOf(node, &context);
+  auto refuse = [&](Location line, StringRef value, const Size &size) {
     return emitError(line) << "expected sizes that follow from those of the inputs, got "
                            << size.str() << " of '" << value
                            << "': export again without sizes that depend on elements";
   };
+  // The first op with such a size, in the order of the graph, is the one that computes it.
+  for (const Node &node : program.nodes)
+    for (const Argument &output : node.outputs)
+      for (const std::string &name : output.names) {
+        auto meta = program.tensors.find(name);
+        if (meta == program.tensors.end())
+          continue;
+        for (Size size : meta->second.sizes)
+          if (Size known = size; !replace(known)) {
+            if (StringRef(node.target).contains("repeat_interleave"))
+              return emitError(locationOf(node, &context))
+                     << "expected 'output_size', because the size of the result would depend on "
+                        "elements; pass output_size=... to repeat_interleave";
+            return refuse(locationOf(node, &context), name, size);
+          }
+      }
   for (auto &[name, meta] : program.tensors) {
     for (Size &size : meta.sizes)
       if (!replace(size))
-        return refuse(name, size);
+        return refuse(UnknownLoc::get(&context), name, size);
     // Drop strides that do not follow from the inputs: the importer uses strides only to tell views from copies.
     if (!llvm::all_of(meta.strides, replace))
       meta.strides.clear();
   }
-  for (auto &[name, size] : program.symInts)
-    if (!replace(size))
-      return refuse(name, size);
+  for (auto &symInt : program.symInts) {
+    StringRef name = symInt.first;
+    if (replace(symInt.second))
+      continue;
+    Location line = UnknownLoc::get(&context);
+    for (const Node &node : program.nodes)
+      for (const Argument &output : node.outputs)
+        if (llvm::any_of(output.integers,
+                         [&](const SymInt &integer) { return integer.name == name; }))
+          line = locationOf(node, &context);
+    return refuse(line, name, symInt.second);
+  }
   return success();
 }
 

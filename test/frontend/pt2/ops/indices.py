@@ -10,6 +10,14 @@ case("embedding.default", lambda w, i, p, s, r: w[i], weight=X, indices=AT32, pa
      sparse=False)
 case("index_select.default", lambda x, d, i: x[:, i], self=X3, dim=1, index=AT32)
 case("index_select.default", lambda x, d, i: x[..., i], self=X3, dim=-1, index=np.array([3, 3, 0]))
+COUNTS = np.array([2, 0, 3])
+case("repeat_interleave.self_Tensor", lambda x, n, d, s: np.repeat(x, n, 0), self=X, repeats=COUNTS[:X.shape[0]], dim=0,
+     output_size=int(COUNTS[:X.shape[0]].sum()))
+case("repeat_interleave.self_Tensor", lambda x, n, d, s: np.repeat(x, n, -1), self=X3, repeats=np.array([2]), dim=-1,
+     output_size=2 * X3.shape[-1])
+case("repeat_interleave.self_Tensor", lambda x, n, s: np.repeat(x, n), self=np.float32([1, 2, 3]), repeats=COUNTS, output_size=5)
+case("repeat_interleave.self_Tensor", lambda x, n, s: np.repeat(x, n), self=np.float32([1, 2, 3]), repeats=np.array([0, 0, 0]),
+     output_size=0)
 case("gather.default", lambda x, d, i: np.take_along_axis(x[:2], i, 1), self=X, dim=1, index=AT)
 case("gather.default", lambda x, d, i: np.take_along_axis(x, i, 0), self=X, dim=-2, index=AT)
 case("gather.default", lambda x, d, i: np.take_along_axis(x, i, 0), self=B, dim=0, index=AT)
