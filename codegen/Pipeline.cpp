@@ -37,6 +37,7 @@ static void buildRaise(OpPassManager &manager, const PipelineOptions &) {
   manager.addNestedPass<func::FuncOp>(createSplitMergedBatch());
   manager.addNestedPass<func::FuncOp>(createMergeGrids());
   manager.addNestedPass<func::FuncOp>(createRowsAfterValues());
+  manager.addNestedPass<func::FuncOp>(createMergeValues());
   addResolveSizes(manager); // for the results of these passes
   manager.addNestedPass<func::FuncOp>(createRaiseAttention());
   manager.addNestedPass<func::FuncOp>(createExtractMask());

@@ -74,6 +74,16 @@ def MergeGrids : Pass<"attn-merge-grids", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def MergeValues : Pass<"attn-merge-values", "::mlir::func::FuncOp"> {
+  let summary = "multiply the probabilities of one softmax with all their values at once";
+  let description = [{
+    Several products that read the probabilities of one softmax become one product with the concatenated values, and
+    slices of its result. IR before and after: passes/raise/MergeValues.cpp.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def RowsAfterValues : Pass<"attn-rows-after-values", "::mlir::func::FuncOp"> {
   let summary = "move ops on whole rows of probabilities behind the product with the values";
   let description = [{

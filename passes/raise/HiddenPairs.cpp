@@ -107,10 +107,12 @@ static Element withoutInfinities(Element element, const Element &probability) {
   return element;
 }
 
-bool attn::replacesNaN(const Element &select, const Element &probability) {
-  return isa_and_nonnull<arith::SelectOp>(select.getOp()) &&
-         isNaNTest(select.getOperand(0), probability) &&
-         withoutInfinities(select.getOperand(2), probability) == probability;
+std::optional<Element> attn::findNaNReplacement(const Element &value, const Element &probability) {
+  Element select = withoutInfinities(value, probability);
+  bool replaces = isa_and_nonnull<arith::SelectOp>(select.getOp()) &&
+                  isNaNTest(select.getOperand(0), probability) &&
+                  withoutInfinities(select.getOperand(2), probability) == probability;
+  return replaces ? std::optional(select.getOperand(1)) : std::nullopt;
 }
 
 /// Whether `score` is computed from products and from numbers above kGreatestFiniteFill, by ops such as sums, products

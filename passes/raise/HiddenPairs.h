@@ -19,9 +19,8 @@ inline constexpr double kGreatestFiniteFill = -0x1p127;
 /// not any(s != -inf), or all(s == -inf).
 bool holdsInEmptyRows(Element condition, mlir::Value scores, unsigned dim);
 
-/// Whether `select` is `probability` where this is not NaN, as from nan_to_num. Its second operand is the number in place
-/// of NaN.
-bool replacesNaN(const Element &select, const Element &probability);
+/// The number that replaces NaN, if `value` is `probability` where this is not NaN, as from nan_to_num; none otherwise.
+std::optional<Element> findNaNReplacement(const Element &value, const Element &probability);
 
 /// A select that gives hidden pairs the constant score `value`, which is operand number `operand` of the select.
 struct ConstantFill {

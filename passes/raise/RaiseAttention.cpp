@@ -285,15 +285,30 @@ void Raiser::findSink() {
       {concat.getInputs()[column], AffineMap::get(rank, 0, coordinates, context)});
 }
 
-/// The op that reads `tensor`, perhaps also through other ops, such as a test for NaN, that nothing else reads.
+/// The op that reads `tensor`, perhaps also through other ops that nothing else reads, such as tests for NaN and for
+/// infinities and the selects of their results.
 static Operation *findLastReader(Value tensor) {
-  for (Operation *last : tensor.getUsers())
-    if (llvm::all_of(tensor.getUsers(), [&](Operation *reader) {
-          return reader == last ||
-                 (!reader->use_empty() &&
-                  llvm::all_of(reader->getUsers(), [&](Operation *user) { return user == last; }));
-        }))
-      return last;
+  constexpr size_t kMostReaders = 16;
+  Block *block = tensor.getParentBlock();
+  llvm::SetVector<Operation *> readers;
+  auto addUsers = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      readers.insert(user);
+  };
+  // Visits readers in the order of the block. One of them is the last if no other reader is left.
+  addUsers(tensor);
+  while (!readers.empty() && readers.size() <= kMostReaders) {
+    if (llvm::any_of(readers, [&](Operation *reader) { return reader->getBlock() != block; }))
+      return nullptr;
+    Operation *first = *llvm::min_element(readers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    if (readers.size() == 1)
+      return first;
+    readers.remove(first);
+    if (first->use_empty())
+      return nullptr;
+    for (Value result : first->getResults())
+      addUsers(result);
+  }
   return nullptr;
 }
 
@@ -318,10 +333,10 @@ void Raiser::findProbabilities() {
     return constant && constant.getValue().isZero();
   };
   std::optional<ConstantFill> fill;
-  bool findsRows = isZero(chosen.getOperand(1)) && !isProduct &&
-                   ((chosen.getOperand(2) == probability &&
-                     holdsInEmptyRows(chosen.getOperand(0), scores, keyDim)) ||
-                    replacesNaN(chosen, probability));
+  std::optional<Element> inPlaceOfNaN = findNaNReplacement(chosen, probability);
+  bool findsRows = (inPlaceOfNaN && isZero(*inPlaceOfNaN)) ||
+                   (!isProduct && isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability &&
+                    holdsInEmptyRows(chosen.getOperand(0), scores, keyDim));
   if (isProduct) {
     unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
     Element kept = chosen.getOperand(other);

@@ -19,6 +19,7 @@
 
 #include "passes/Access.h"
 #include "passes/Passes.h"
+#include "passes/raise/Element.h"
 #include "passes/Product.h"
 #include "support/Loops.h"
 
@@ -48,9 +49,9 @@ struct OfRows {
 };
 } // namespace
 
-/// Whether the last op of `body` multiplies or divides `element`, which nothing else reads, or selects it or 0.
-static bool scales(Block *body, BlockArgument element) {
-  Operation *last = body->getTerminator()->getOperand(0).getDefiningOp();
+/// Whether the last op in the body of `op` multiplies or divides `element`, which nothing else reads, or selects it or 0.
+static bool scales(linalg::GenericOp op, BlockArgument element) {
+  Operation *last = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
   if (!last || !element.hasOneUse() || *element.user_begin() != last)
     return false;
   if (isa<arith::MulFOp>(last))
@@ -58,8 +59,11 @@ static bool scales(Block *body, BlockArgument element) {
   unsigned position = element.use_begin()->getOperandNumber();
   if (isa<arith::DivFOp>(last))
     return position == 0;
-  return isa<arith::SelectOp>(last) && position > 0 &&
-         matchPattern(last->getOperand(3 - position), m_AnyZeroFloat());
+  if (!isa<arith::SelectOp>(last) || position == 0)
+    return false;
+  auto other = dyn_cast_or_null<FloatAttr>(
+      Element::of(op->getResult(0)).getOperand(3 - position).getConstant());
+  return other && other.getValue().isZero();
 }
 
 /// Whether `value` is computed from the result of `softmax` or from its scores.
@@ -99,7 +103,7 @@ static std::optional<OfRows> matchOfRows(Value tensor) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (!op.getMatchingIndexingMap(input).isIdentity() ||
         input->get().getType() != tensor.getType() ||
-        !scales(op.getBlock(), op.getMatchingBlockArgument(input)))
+        !scales(op, op.getMatchingBlockArgument(input)))
       continue;
     linalg::SoftmaxOp softmax = findSoftmax(input->get());
     if (!softmax)

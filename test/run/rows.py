@@ -38,8 +38,7 @@ class Attention(nn.Module):
 
 def main():
     for name in ROWS:
-        check(pathlib.Path(sys.argv[1]), name, Attention(name), (torch.randn(2, 9, 32), KEEP), targets=("x86-64", "x86-64-v3"),
-              decompose=False)
+        check(pathlib.Path(sys.argv[1]), name, Attention(name), (torch.randn(2, 9, 32), KEEP), targets=("x86-64", "x86-64-v3"))
 
 
 if __name__ == "__main__":
