@@ -132,6 +132,10 @@ Size::substitute(function_ref<std::optional<Size>(StringRef symbol)> sizeOf) con
 }
 
 Size Size::decide(function_ref<bool(const Size &, const Size &)> isAtMost) const {
+  if (none_of(polynomial, [](const auto &term) {
+        return any_of(term.first, [](const Factor &factor) { return bool(factor.operands); });
+      }))
+    return *this;
   auto combine = [&](Function function, const Size &a, const Size &b) {
     bool isMax = function == Function::Max;
     if (isMax || function == Function::Min) {
@@ -248,6 +252,8 @@ std::optional<Size> attn::add(const Size &a, const Size &b) {
 }
 
 std::optional<Size> attn::multiply(const Size &a, const Size &b) {
+  if (a.polynomial.size() * b.polynomial.size() > kMaxTerms)
+    return std::nullopt;
   std::optional<Size> sum = Size();
   for (const auto &[left, leftCoefficient] : a.polynomial) {
     for (const auto &[right, rightCoefficient] : b.polynomial) {

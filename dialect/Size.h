@@ -31,15 +31,19 @@ public:
   /// Functions of two sizes. A quotient is rounded down; a remainder has the sign of the divisor.
   enum class Function { Quotient, Remainder, Max, Min };
 
-  /// A symbol, or a function of sizes. Factors are compared by their text, which Formula::parse (dialect/Formula.h)
-  /// reads.
+  /// A symbol, or a function of sizes. Two functions are equal if their texts are; a symbol is not equal to a function,
+  /// even if a file gives it the name of one. Formula::parse (dialect/Formula.h) reads the texts.
   struct Factor {
     std::string text;
     Function function = Function::Quotient;
     std::shared_ptr<const std::pair<Size, Size>> operands = nullptr; ///< null for a symbol
 
-    friend bool operator<(const Factor &a, const Factor &b) { return a.text < b.text; }
-    friend bool operator==(const Factor &a, const Factor &b) { return a.text == b.text; }
+    friend bool operator<(const Factor &a, const Factor &b) {
+      return a.text != b.text ? a.text < b.text : !a.operands && b.operands;
+    }
+    friend bool operator==(const Factor &a, const Factor &b) {
+      return a.text == b.text && !a.operands == !b.operands;
+    }
   };
 
   /// The sorted factors of a product, with repetitions; empty for the constant term.

@@ -133,23 +133,6 @@ static ElementRange allOf(Type type, bool isUnsigned) {
   return {nullptr, Size(-(int64_t(1) << (width - 1))), Size((int64_t(1) << (width - 1)) - 1)};
 }
 
-/// `range`, if a sum, a product or a conversion of type `type` can hold its integers, and no range otherwise. Sizes are
-/// assumed to fit into 32 bits.
-static ElementRange fitIn(Type type, const ElementRange &range) {
-  Type element = getElementTypeOrSelf(type);
-  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-  for (const std::optional<Size> &end : {range.least, range.most}) {
-    std::optional<int64_t> number = end ? end->constant() : std::nullopt;
-    if (number && !llvm::isIntN(width, *number))
-      return {};
-    if (width < 32 && !number)
-      return {};
-    if (number && range.argument && width == 32 && std::abs(*number) > kMostOffset)
-      return {};
-  }
-  return width < 32 && range.argument ? ElementRange() : range;
-}
-
 namespace {
 class Analysis {
 public:
@@ -164,6 +147,7 @@ public:
   SmallVector<ElementRange> iterationsOf(linalg::LinalgOp op);
 
 private:
+  ElementRange fitIn(Type type, const ElementRange &range);
   ElementRange argumentOf(BlockArgument argument, ArrayRef<ElementRange> positions);
   ElementRange operandOf(linalg::LinalgOp op, OpOperand &operand, ArrayRef<ElementRange> loops);
   ElementRange loopsOf(linalg::LinalgOp op, ArrayRef<ElementRange> positions);
@@ -180,6 +164,28 @@ private:
   int64_t rest = 500;
 };
 } // namespace
+
+/// `range`, if a sum, a product or a conversion of type `type` can hold its integers in every call, and no range
+/// otherwise.
+ElementRange Analysis::fitIn(Type type, const ElementRange &range) {
+  Type element = getElementTypeOrSelf(type);
+  int64_t width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  SizeRange ofType;
+  if (width < 64)
+    ofType = {-(int64_t(1) << (width - 1)), (int64_t(1) << (width - 1)) - 1};
+  for (const std::optional<Size> &end : {range.least, range.most}) {
+    if (!end)
+      continue;
+    // The least and the greatest int64 of a SizeRange stand for all numbers beyond them.
+    SizeRange numbers = values.rangeOf(*end);
+    if (numbers.min < ofType.min || numbers.max > ofType.max || numbers.min == SizeRange::kLeast ||
+        numbers.max == SizeRange::kMost)
+      return {};
+    if (range.argument && width == 32 && (numbers.min < -kMostOffset || numbers.max > kMostOffset))
+      return {};
+  }
+  return width < 32 && range.argument ? ElementRange() : range;
+}
 
 /// All positions in a dimension.
 ElementRange Analysis::wholeDim(Value tensor, int64_t dim) {
@@ -407,9 +413,14 @@ ElementRange Analysis::scalarOf(Value scalar, linalg::LinalgOp in, ArrayRef<Elem
                                            Reach::Unknown, kAllDims})
                             : ElementRange();
     }
-    return in && argument.getOwner() == in.getBlock()
-               ? operandOf(in, in->getOpOperand(argument.getArgNumber()), loops)
-               : ElementRange();
+    if (!in || argument.getOwner() != in.getBlock())
+      return {};
+    // The body of a sum also gets what earlier iterations computed.
+    OpOperand &read = in->getOpOperand(argument.getArgNumber());
+    bool isInit = in.isDpsInit(&read);
+    return isInit && (in.getNumReductionLoops() != 0 || !in.getMatchingIndexingMap(&read).isPermutation())
+               ? ElementRange()
+               : operandOf(in, read, loops);
   }
   Operation *op = scalar.getDefiningOp();
   auto operand = [&](unsigned i) { return scalarOf(op->getOperand(i), in, loops); };
@@ -432,7 +443,10 @@ ElementRange Analysis::scalarOf(Value scalar, linalg::LinalgOp in, ArrayRef<Elem
             }
             return elementsOf(extract.getTensor(), positions);
           })
-          .Case([&](arith::IndexCastOp) { return fitIn(type, operand(0)); })
+          .Case([&](arith::IndexCastOp op) {
+            // The boolean true is -1 for this op.
+            return op.getIn().getType().isInteger(1) ? ElementRange() : fitIn(type, operand(0));
+          })
           .Case([&](arith::TruncIOp) { return fitIn(type, operand(0)); })
           .Case<arith::FPToSIOp, arith::ExtFOp>([&](Operation *) {
             ElementRange number = operand(0); // known only if it is a constant
@@ -440,13 +454,16 @@ ElementRange Analysis::scalarOf(Value scalar, linalg::LinalgOp in, ArrayRef<Elem
           })
           .Case([&](arith::ExtSIOp op) {
             ElementRange narrow = operand(0);
+            if (op.getIn().getType().isInteger(1))
+              return ElementRange();
             return narrow.argument || narrow.isKnown() ? narrow
                                                        : allOf(op.getIn().getType(), false);
           })
           .Case([&](arith::ExtUIOp op) {
             ElementRange narrow = operand(0);
-            return narrow.argument || isNonNegative(narrow) ? narrow
-                                                            : allOf(op.getIn().getType(), true);
+            // A bounded element of an argument is not negative.
+            return narrow.least && narrow.least->isNonNegative() ? narrow
+                                                                 : allOf(op.getIn().getType(), true);
           })
           .Case([&](arith::AddIOp) { return join(plus); })
           .Case([&](arith::SubIOp op) {
@@ -460,8 +477,11 @@ ElementRange Analysis::scalarOf(Value scalar, linalg::LinalgOp in, ArrayRef<Elem
             return join(minus);
           })
           .Case([&](arith::MulIOp) { return join(times); })
-          .Case([&](arith::MinSIOp) { return extremeOf(operand(0), operand(1), /*isMin=*/true); })
-          .Case([&](arith::MaxSIOp) { return extremeOf(operand(0), operand(1), /*isMin=*/false); })
+          .Case<arith::MinSIOp, arith::MaxSIOp>([&](Operation *op) {
+            return type.isInteger(1)
+                       ? ElementRange()
+                       : extremeOf(operand(0), operand(1), isa<arith::MinSIOp>(op));
+          })
           .Case<arith::FloorDivSIOp, arith::DivSIOp>([&](Operation *op) {
             ElementRange x = numbersOf(operand(0)), divisor = operand(1);
             bool isPositive = divisor.isSingle() && divisor.least->constant().value_or(0) > 0;

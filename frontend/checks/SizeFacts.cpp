@@ -16,10 +16,14 @@ using namespace attn;
 
 void SizeFacts::addSymbol(StringRef name, SizeRange range) {
   if (ranges.try_emplace(name.str(), range).second)
-    order.push_back(name.str());
+    positions.try_emplace(name.str(), positions.size());
 }
 
-size_t SizeFacts::positionOf(StringRef symbol) const { return find(order, symbol) - order.begin(); }
+/// The number of symbols that were added before `symbol`. A new symbol of a multiple comes last.
+size_t SizeFacts::positionOf(const std::string &symbol) const {
+  auto found = positions.find(symbol);
+  return found == positions.end() ? positions.size() : found->second;
+}
 
 SizeRange SizeFacts::rangeOf(StringRef symbol) const {
   auto found = ranges.find(symbol.str());
@@ -31,6 +35,8 @@ SizeRange SizeFacts::rangeOf(const Size &size) const {
 }
 
 std::optional<Size> SizeFacts::reduced(const Size &size) const {
+  if (equal.empty())
+    return size;
   return size.substitute([&](StringRef symbol) -> std::optional<Size> {
     auto found = equal.find(symbol.str());
     return found == equal.end() ? Size::symbol(symbol) : found->second;
@@ -38,6 +44,8 @@ std::optional<Size> SizeFacts::reduced(const Size &size) const {
 }
 
 std::optional<Size> SizeFacts::expanded(const Size &size) const {
+  if (quotients.empty())
+    return size;
   return size.substitute([&](StringRef symbol) -> std::optional<Size> {
     auto found = quotients.find(symbol.str());
     return found == quotients.end() ? Size::symbol(symbol) : found->second;
@@ -78,23 +86,29 @@ std::optional<bool> SizeFacts::isAtMost(const Size &a, const Size &b) const {
   return isAtMost(a, b, [&](StringRef symbol) { return rangeOf(symbol); });
 }
 
-/// Replaces `symbol` by `size` everywhere. Returns false if a result exceeds the limits of Size.
+/// Replaces `symbol` by `size` everywhere. Returns false if a result exceeds the limits of Size, or if no size is in the
+/// ranges of both.
 bool SizeFacts::replace(const std::string &symbol, const Size &by) {
-  std::map<std::string, Size> replaced;
-  for (const auto &[other, known] : equal) {
-    std::optional<Size> changed = known.substitute([&](StringRef name) -> std::optional<Size> {
+  SizeRange mine = rangeOf(StringRef(symbol)), known = rangeOf(by);
+  SizeRange both = {std::max(mine.min, known.min), std::min(mine.max, known.max)};
+  if (both.min > both.max)
+    return false;
+  std::vector<std::pair<std::string, Size>> replaced;
+  for (const auto &[other, old] : equal) {
+    if (!old.symbols().count(symbol))
+      continue;
+    std::optional<Size> changed = old.substitute([&](StringRef name) -> std::optional<Size> {
       return name == symbol ? by : Size::symbol(name);
     });
     if (!changed)
       return false;
-    replaced[other] = *changed;
+    replaced.emplace_back(other, *changed);
   }
-  replaced[symbol] = by;
-  equal = std::move(replaced);
-  if (std::optional<StringRef> other = by.symbol()) {
-    SizeRange mine = rangeOf(StringRef(symbol)), known = rangeOf(*other);
-    ranges[other->str()] = {std::max(mine.min, known.min), std::min(mine.max, known.max)};
-  }
+  for (auto &[other, size] : replaced)
+    equal[other] = std::move(size);
+  equal[symbol] = by;
+  if (std::optional<StringRef> other = by.symbol())
+    ranges[other->str()] = both;
   return true;
 }
 

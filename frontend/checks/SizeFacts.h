@@ -41,7 +41,8 @@ public:
   std::optional<bool> areEqual(const Size &a, const Size &b) const;
   std::optional<bool> isAtMost(const Size &a, const Size &b) const;
 
-  /// Uses a == b to replace a symbol that occurs in one term only. Returns whether it replaced a symbol.
+  /// Uses a == b to replace a symbol that occurs in one term only, if the ranges of both sizes have a number in common.
+  /// Returns whether it replaced a symbol.
   bool equate(const Size &a, const Size &b);
 
   enum class Outcome {
@@ -58,9 +59,9 @@ public:
 
 private:
   bool replace(const std::string &symbol, const Size &by);
-  size_t positionOf(llvm::StringRef symbol) const;
+  size_t positionOf(const std::string &symbol) const;
 
-  std::vector<std::string> order;
+  std::map<std::string, size_t> positions;
   std::map<std::string, SizeRange> ranges;
   std::map<std::string, Size> equal;
   /// The new symbols of multiples: s/4 is s // 4.

@@ -64,6 +64,18 @@ std::optional<Size> ValueSizes::sizeOf(Value tensor, int64_t dim) {
             sum = size ? add(*sum, *size) : std::nullopt;
         return sum;
       })
+      .Case([&](tensor::PadOp pad) -> std::optional<Size> {
+        std::optional<Size> size = sizeOf(pad.getSource(), dim),
+                            low = statedSizeOf(pad.getMixedLowPad()[dim]),
+                            high = statedSizeOf(pad.getMixedHighPad()[dim]);
+        std::optional<Size> sum = size && low ? add(*size, *low) : std::nullopt;
+        return sum && high ? add(*sum, *high) : std::nullopt;
+      })
+      .Case<tensor::SplatOp, tensor::GenerateOp>([&](auto op) {
+        int64_t numBefore = llvm::count_if(llvm::seq(dim), [&](int64_t i) { return type.isDynamicDim(i); });
+        return statedSizeOf(OpFoldResult(op->getOperand(op->getNumOperands() - type.getNumDynamicDims() + numBefore)));
+      })
+      .Case([&](tensor::BitcastOp cast) { return sizeOf(cast.getSource(), dim); })
       .Case([&](DestinationStyleOpInterface op) {
         return sizeOf(op.getTiedOpOperand(cast<OpResult>(tensor))->get(), dim);
       })

@@ -36,6 +36,9 @@ public:
   /// not known to be positions.
   virtual std::optional<Size> positionsOf(mlir::Value tensor) { return std::nullopt; }
 
+  /// A range that contains `size` in every call.
+  virtual SizeRange rangeOf(const Size &size) = 0;
+
 protected:
   /// The size of a dynamic dimension that no op states: of an argument, or of the result of an op such as scf.if.
   virtual std::optional<Size> unstatedSizeOf(mlir::Value tensor, int64_t dim) = 0;

@@ -23,8 +23,19 @@ using namespace mlir;
 using namespace attn;
 using Predicate = arith::CmpIPredicate;
 
-/// The first character of symbols that stand for unknown sizes. No name of a dimension begins with it.
-static constexpr char kUnknown = '?';
+/// The first characters of symbols that stand for unknown sizes, and for dimensions whose names formulas cannot have. No
+/// name in a formula begins with one of them.
+static constexpr char kUnknown = '?', kQuoted = '#';
+
+/// Whether formulas can have `name` as the name of a size.
+static bool isPlainName(StringRef name) {
+  std::optional<Formula> formula = Formula::parse(name);
+  return formula && formula->op == Formula::Op::Name && formula->name == name;
+}
+
+std::string FunctionSizes::symbolOf(StringRef name) const {
+  return isPlainName(name) ? name.str() : kQuoted + name.str();
+}
 
 /// The symbols of `function`: its dimensions of arguments, the sizes that are computed from them, and its conditions.
 static SmallVector<SymbolAttr> symbolsOf(func::FuncOp function) {
@@ -37,18 +48,30 @@ static void setSymbols(func::FuncOp function, ArrayRef<SymbolAttr> symbols) {
   function->setAttr(AttnDialect::kSymbolsAttr, ArrayAttr::get(function.getContext(), list));
 }
 
-/// Whether a dimension of an argument has the symbol `name`.
-static bool isOfArgument(func::FuncOp function, StringRef name) {
-  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
-    auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr);
-    return dims && llvm::is_contained(dims, StringAttr::get(function.getContext(), name));
-  });
-}
-
 FunctionSizes::FunctionSizes(func::FuncOp function) : function(function) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto dims =
+        function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
+    if (!type || !dims)
+      continue;
+    std::vector<std::string> symbols;
+    Type element = type.getElementType();
+    int64_t bytes = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 1;
+    for (auto [dim, name] : llvm::enumerate(dims.getAsValueRange<StringAttr>())) {
+      if (name.empty()) {
+        if (llvm::MulOverflow(bytes, std::max<int64_t>(type.getDimSize(dim), 1), bytes))
+          bytes = std::numeric_limits<int64_t>::max();
+        continue;
+      }
+      symbols.push_back(symbolOf(name));
+      names.try_emplace(symbols.back(), name);
+    }
+    arguments.push_back({symbols, std::numeric_limits<int64_t>::max() / bytes});
+  }
   for (SymbolAttr symbol : symbolsOf(function))
-    if (isOfArgument(function, symbol.getName()))
-      facts.addSymbol(symbol.getName(), {symbol.getMin(), symbol.getMax()});
+    if (std::string name = symbolOf(symbol.getName()); names.count(name))
+      facts.addSymbol(name, {symbol.getMin(), symbol.getMax()});
 }
 
 bool FunctionSizes::isKnown(const Size &size) {
@@ -56,8 +79,11 @@ bool FunctionSizes::isKnown(const Size &size) {
                        [](const std::string &symbol) { return symbol.front() == kUnknown; });
 }
 
-std::string FunctionSizes::str(const Size &size) {
-  return isKnown(size) ? size.str() : "an unknown size";
+std::string FunctionSizes::str(const Size &size) const {
+  if (!isKnown(size))
+    return "an unknown size";
+  auto name = names.find(size.str());
+  return name == names.end() ? size.str() : name->second;
 }
 
 Size FunctionSizes::reduced(const Size &size) const {
@@ -77,7 +103,7 @@ std::optional<Size> FunctionSizes::unstatedSizeOf(Value tensor, int64_t dim) {
   auto argument = dyn_cast<BlockArgument>(tensor);
   if (argument && argument.getOwner() == &function.front())
     if (StringAttr symbol = symbolOfArgument(function, argument.getArgNumber(), dim))
-      return Size::symbol(symbol);
+      return Size::symbol(symbolOf(symbol));
   // A branch may only broadcast dimensions that have one size anyway.
   if (auto branch = tensor.getDefiningOp<scf::IfOp>()) {
     unsigned result = cast<OpResult>(tensor).getResultNumber();
@@ -140,85 +166,151 @@ static std::optional<Size> evaluate(AffineExpr expr, ArrayRef<Size> dims, ArrayR
   }
 }
 
+/// Whether every partial result of `size` lies within 63 bits in each call. The runtime checks that the sizes of each
+/// argument do not overflow when they are multiplied.
+bool FunctionSizes::holdsWithoutOverflow(const Size &size) const {
+  SizeRange range = facts.rangeOf(size);
+  if (range.min != SizeRange::kLeast && range.max != SizeRange::kMost)
+    return true;
+  __int128 sum = 0;
+  for (const auto &[factors, coefficient] : size.terms()) {
+    SizeRange term = facts.rangeOf(Size::product(factors, 1));
+    __int128 most = term.min >= 0 && term.max != SizeRange::kMost ? term.max : -1;
+    for (const auto &[symbols, count] : arguments) {
+      std::vector<std::string> left = symbols;
+      bool isPart = llvm::all_of(factors, [&](const Size::Factor &factor) {
+        auto found = llvm::find(left, factor.text);
+        if (factor.operands || found == left.end())
+          return false;
+        left.erase(found);
+        return true;
+      });
+      if (isPart && (most < 0 || count < most))
+        most = count;
+    }
+    if (most < 0)
+      return false;
+    sum += most * (coefficient < 0 ? -__int128(coefficient) : __int128(coefficient));
+    if (sum > std::numeric_limits<int64_t>::max())
+      return false;
+  }
+  return true;
+}
+
+/// `number`, the result of `op`, after noting what keeps it within the type of the result; none if nothing does.
+std::optional<Size> FunctionSizes::fitted(Operation *op, std::optional<Size> number) {
+  if (!number || !isKnown(*number))
+    return std::nullopt;
+  Type type = op->getResult(0).getType();
+  int64_t width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  Size simple = reduced(*number);
+  int64_t most = width == 64 ? std::numeric_limits<int64_t>::max() : (int64_t(1) << (width - 1)) - 1;
+  SizeRange range = facts.rangeOf(simple);
+  if (width == 64 ? holdsWithoutOverflow(simple) : range.min >= -most && range.max <= most)
+    return number;
+  std::optional<Size> above = subtract(Size(most), simple), below = add(simple, Size(most));
+  if (!above || !below)
+    return std::nullopt;
+  needed.push_back({op, *above});
+  if (range.min < -most)
+    needed.push_back({op, *below});
+  return number;
+}
+
 std::optional<Size> FunctionSizes::compute(Value value) {
   APInt number;
+  Type type = value.getType();
   if (matchPattern(value, m_ConstantInt(&number))) {
-    if (value.getType().isInteger(1))
+    if (type.isInteger(1))
       return Size(number.isZero() ? 0 : 1);
     return number.getSignificantBits() <= 64 ? std::optional(Size(number.getSExtValue()))
                                              : std::nullopt;
   }
   Operation *op = value.getDefiningOp();
-  if (!op || !(value.getType().isIndex() || value.getType().isInteger(64) ||
-               value.getType().isInteger(32) || value.getType().isInteger(1)))
+  if (!op)
     return std::nullopt;
-  auto operand = [&](unsigned i) { return namedNumberOf(op->getOperand(i)); };
-  auto isNonNegative = [&](const Size &size) {
-    Size simple = reduced(size);
-    return isKnown(simple) && facts.isAtMost(Size(0), simple) == true;
-  };
-  // A quotient that is known needs a divisor of at least 1.
-  auto divide = [&](auto function, bool needsNonNegative) -> std::optional<Size> {
-    Size a = operand(0), b = operand(1);
-    if (!isKnown(a) || !isKnown(b) || !isNonNegative(b) || (needsNonNegative && !isNonNegative(a)))
-      return std::nullopt;
-    std::optional<Size> result = function(a, b);
-    if (result && !b.constant())
-      divided.push_back({op, b});
-    return result;
-  };
   using Result = std::optional<Size>;
+  auto operand = [&](unsigned i) -> Result {
+    Size known = namedNumberOf(op->getOperand(i));
+    return isKnown(known) ? Result(known) : std::nullopt;
+  };
+  auto select = [&](arith::SelectOp op) -> Result {
+    std::optional<bool> truth = truthOf(op.getCondition());
+    Result a = operand(1), b = operand(2);
+    return truth ? (*truth ? a : b) : a == b ? a : std::nullopt;
+  };
+  if (type.isInteger(1)) {
+    if (auto chosen = dyn_cast<arith::SelectOp>(op))
+      return select(chosen);
+    std::optional<bool> truth = decide(op);
+    return truth ? Result(Size(*truth)) : std::nullopt;
+  }
+  if (!type.isIndex() && !type.isInteger(64) && !type.isInteger(32))
+    return std::nullopt;
+  auto isNonNegative = [&](const Result &size) {
+    return size && facts.isAtMost(Size(0), reduced(*size)) == true;
+  };
+  auto binary = [&](Result (*function)(const Size &, const Size &)) {
+    Result a = operand(0), b = operand(1);
+    return fitted(op, a && b ? function(*a, *b) : std::nullopt);
+  };
+  // A quotient that is known needs a divisor of at least 1. Inside a region, the op may only run if there is one.
+  auto divide = [&](Result (*compute)(const Size &, const Size &), bool isUnsigned) -> Result {
+    Result a = operand(0), b = operand(1);
+    if (!a || !isNonNegative(b) || (isUnsigned && !isNonNegative(a)))
+      return std::nullopt;
+    if (facts.isAtMost(Size(1), reduced(*b)) != true) {
+      std::optional<Size> less = subtract(*b, Size(1));
+      if (!less || op->getParentOp() != function.getOperation())
+        return std::nullopt;
+      needed.push_back({op, *less});
+    }
+    return fitted(op, compute(*a, *b));
+  };
+  auto isBoolean = [&] { return op->getOperand(0).getType().isInteger(1); };
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case<arith::CmpIOp, arith::AndIOp>([&](Operation *op) -> Result {
-        std::optional<bool> truth =
-            value.getType().isInteger(1) ? decide(op) : std::optional<bool>();
-        return truth ? Result(Size(*truth)) : std::nullopt;
-      })
       .Case([&](tensor::DimOp dim) -> Result {
         std::optional<int64_t> axis = dim.getConstantIndex();
         auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
-        return axis && type && *axis >= 0 && *axis < type.getRank() ? sizeOf(dim.getSource(), *axis)
-                                                                    : std::nullopt;
+        return axis && type && *axis >= 0 && *axis < type.getRank()
+                   ? sizeOf(dim.getSource(), *axis)
+                   : std::nullopt;
       })
-      .Case([&](arith::AddIOp) { return add(operand(0), operand(1)); })
-      .Case([&](arith::SubIOp) { return subtract(operand(0), operand(1)); })
-      .Case([&](arith::MulIOp) { return multiply(operand(0), operand(1)); })
+      .Case([&](arith::AddIOp) { return binary(add); })
+      .Case([&](arith::SubIOp) { return binary(subtract); })
+      .Case([&](arith::MulIOp) { return binary(multiply); })
+      .Case([&](arith::MaxSIOp) { return binary(maximum); })
+      .Case([&](arith::MinSIOp) { return binary(minimum); })
       .Case([&](arith::FloorDivSIOp) { return divide(divideDown, false); })
       .Case([&](arith::CeilDivSIOp) { return divide(divideUp, false); })
       .Case<arith::DivSIOp, arith::DivUIOp>([&](Operation *) { return divide(divideDown, true); })
       .Case([&](arith::CeilDivUIOp) { return divide(divideUp, true); })
       .Case<arith::RemSIOp, arith::RemUIOp>([&](Operation *) { return divide(remainder, true); })
-      .Case([&](arith::MaxSIOp) { return maximum(operand(0), operand(1)); })
-      .Case([&](arith::MinSIOp) { return minimum(operand(0), operand(1)); })
       .Case<arith::MaxUIOp, arith::MinUIOp>([&](Operation *op) -> Result {
-        Size a = operand(0), b = operand(1);
-        bool isSigned = isNonNegative(a) && isNonNegative(b);
-        return !isSigned ? std::nullopt : isa<arith::MaxUIOp>(op) ? maximum(a, b) : minimum(a, b);
+        if (!isNonNegative(operand(0)) || !isNonNegative(operand(1)))
+          return std::nullopt;
+        return binary(isa<arith::MaxUIOp>(op) ? maximum : minimum);
       })
-      .Case<arith::IndexCastOp, arith::ExtSIOp>([&](Operation *op) -> Result {
-        // A boolean is 0 or -1 for these ops.
-        return op->getOperand(0).getType().isInteger(1) ? std::nullopt : Result(operand(0));
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](Operation *op) -> Result {
+        // The boolean true is -1 for these ops.
+        return isBoolean() ? std::nullopt : fitted(op, operand(0));
       })
       .Case<arith::IndexCastUIOp, arith::ExtUIOp>([&](Operation *op) -> Result {
-        if (op->getOperand(0).getType().isInteger(1)) {
-          std::optional<bool> truth = truthOf(op->getOperand(0));
-          return truth ? Result(Size(*truth)) : std::nullopt;
-        }
-        return isNonNegative(operand(0)) ? Result(operand(0)) : std::nullopt;
+        return isBoolean() || isNonNegative(operand(0)) ? fitted(op, operand(0)) : std::nullopt;
       })
-      .Case([&](arith::SelectOp select) -> Result {
-        if (std::optional<bool> truth = truthOf(select.getCondition()))
-          return operand(*truth ? 1 : 2);
-        Size a = operand(1), b = operand(2);
-        return a == b ? Result(a) : std::nullopt;
-      })
-      .Case([&](affine::AffineApplyOp apply) {
+      .Case([&](arith::SelectOp op) { return select(op); })
+      .Case([&](affine::AffineApplyOp apply) -> Result {
         AffineMap map = apply.getAffineMap();
-        SmallVector<Size> operands = llvm::map_to_vector(
-            apply.getMapOperands(), [&](Value operand) { return namedNumberOf(operand); });
+        SmallVector<Size> operands;
+        for (unsigned i = 0; i < apply->getNumOperands(); ++i) {
+          Result known = operand(i);
+          if (!known)
+            return std::nullopt;
+          operands.push_back(*known);
+        }
         ArrayRef<Size> all(operands);
-        return evaluate(map.getResult(0), all.take_front(map.getNumDims()),
-                        all.drop_front(map.getNumDims()));
+        return fitted(op, evaluate(map.getResult(0), all.take_front(map.getNumDims()),
+                                   all.drop_front(map.getNumDims())));
       })
       .Default(Result());
 }
@@ -233,7 +325,9 @@ std::optional<bool> FunctionSizes::decide(Operation *op) {
   if (!compare)
     return std::nullopt;
   Size a = reduced(namedNumberOf(compare.getLhs())), b = reduced(namedNumberOf(compare.getRhs()));
-  if (!isKnown(a) || !isKnown(b))
+  bool isBoolean = compare.getLhs().getType().isInteger(1);
+  if (!isKnown(a) || !isKnown(b) ||
+      (isBoolean && compare.getPredicate() != Predicate::eq && compare.getPredicate() != Predicate::ne))
     return std::nullopt;
   auto negate = [](std::optional<bool> truth) { return truth ? std::optional(!*truth) : truth; };
   switch (compare.getPredicate()) {
@@ -263,21 +357,23 @@ std::optional<bool> FunctionSizes::truthOf(Value condition) {
 // Symbols of the function
 //===----------------------------------------------------------------------===//
 
-/// Adds a symbol that `formula` computes from the sizes `of`, unless the function has it.
+/// Adds a symbol that `formula` computes from the sizes `of`, unless the function has it. Returns false if formulas cannot
+/// have the names of these sizes.
 bool FunctionSizes::addComputed(const std::string &formula, ArrayRef<Size> of, int64_t min,
                                 int64_t max) {
   for (const Size &size : of)
-    for (const std::string &symbol : size.symbols())
-      if (std::optional<Formula> name = Formula::parse(symbol);
-          !name || name->op != Formula::Op::Name || name->name != symbol)
-        return false;
-  if (!Formula::parse(formula))
+    if (llvm::any_of(size.symbols(), [](const std::string &symbol) {
+          return symbol.front() == kQuoted || symbol.front() == kUnknown;
+        }))
+      return false;
+  // A dimension with this name would be taken for the formula.
+  if (!Formula::parse(formula) || names.count(symbolOf(formula)))
     return false;
   SmallVector<SymbolAttr> symbols = symbolsOf(function);
-  auto added = SymbolAttr::get(function.getContext(), formula, min, max);
-  if (llvm::none_of(symbols, [&](SymbolAttr symbol) { return symbol.getName() == formula; }))
-    symbols.push_back(added);
-  setSymbols(function, symbols);
+  if (llvm::none_of(symbols, [&](SymbolAttr symbol) { return symbol.getName() == formula; })) {
+    symbols.push_back(SymbolAttr::get(function.getContext(), formula, min, max));
+    setSymbols(function, symbols);
+  }
   return true;
 }
 
@@ -311,13 +407,12 @@ bool FunctionSizes::requireAtMost(const Size &a, const Size &b) {
 LogicalResult FunctionSizes::mergeSymbols() {
   SmallVector<SymbolAttr> kept;
   SmallVector<std::pair<Size, Size>> conditions;
-  llvm::DenseMap<Attribute, Attribute> renamed;
+  std::map<std::string, std::string> renamed; // names of dimensions
   for (SymbolAttr symbol : symbolsOf(function)) {
-    Size original = Size::symbol(symbol.getName());
+    Size original = Size::symbol(symbolOf(symbol.getName()));
     std::optional<Size> size = facts.reduced(original);
-    if (size && size->symbol() && *size != original) {
-      renamed[StringAttr::get(function.getContext(), symbol.getName())] =
-          StringAttr::get(function.getContext(), *size->symbol());
+    if (size && size->symbol() && *size != original && names.count(size->symbol()->str())) {
+      renamed[symbol.getName().str()] = names.at(size->symbol()->str());
       continue;
     }
     kept.push_back(symbol);
@@ -327,34 +422,51 @@ LogicalResult FunctionSizes::mergeSymbols() {
   }
   if (kept.empty())
     return success();
-  setSymbols(function, kept);
-  auto rename = [&](ArrayAttr dims) {
-    return ArrayAttr::get(function.getContext(), llvm::map_to_vector(dims, [&](Attribute dim) {
-                            Attribute name = renamed.lookup(dim);
-                            return name ? name : dim;
-                          }));
+  auto nameOf = [&](StringRef name) {
+    auto found = renamed.find(name.str());
+    return found == renamed.end() ? name.str() : found->second;
   };
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
-      function.setArgAttr(i, AttnDialect::kDimsAttr, rename(dims));
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (auto dims = function.getResultAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
-      function.setResultAttr(i, AttnDialect::kDimsAttr, rename(dims));
+  // The formulas of the file have the old names too.
+  auto rename = [&](StringRef name) {
+    std::optional<Formula> formula =
+        names.count(symbolOf(name)) ? std::nullopt : Formula::parse(name);
+    return formula ? formula->str(nameOf) : nameOf(name);
+  };
+  if (!renamed.empty())
+    for (SymbolAttr &symbol : kept)
+      symbol = SymbolAttr::get(function.getContext(), rename(symbol.getName()), symbol.getMin(),
+                               symbol.getMax());
+  setSymbols(function, kept);
+  Builder b(function.getContext());
+  auto renameAll = [&](ArrayAttr dims) {
+    return b.getArrayAttr(llvm::map_to_vector(dims, [&](Attribute dim) -> Attribute {
+      return b.getStringAttr(rename(cast<StringAttr>(dim).getValue()));
+    }));
+  };
+  if (!renamed.empty()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto dims = function.getArgAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
+        function.setArgAttr(i, AttnDialect::kDimsAttr, renameAll(dims));
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (auto dims = function.getResultAttrOfType<ArrayAttr>(i, AttnDialect::kDimsAttr))
+        function.setResultAttr(i, AttnDialect::kDimsAttr, renameAll(dims));
+  }
   for (const auto &[symbol, size] : conditions)
     if (!addComputed(symbol.str() + " == " + size.str(), {symbol, size}, 1, 1))
-      return function.emitError() << "expected sizes that agree in every call, got '"
-                                  << symbol.str() << "' and " << size.str();
+      return function.emitError() << "expected sizes that agree in every call, got '" << str(symbol)
+                                  << "' and " << str(size);
   return success();
 }
 
 void FunctionSizes::setRanges() {
   SmallVector<SymbolAttr> symbols = symbolsOf(function);
   for (SymbolAttr &symbol : symbols) {
-    if (!isOfArgument(function, symbol.getName()))
+    std::string name = symbolOf(symbol.getName());
+    if (!names.count(name))
       continue;
-    std::optional<Size> size = facts.reduced(Size::symbol(symbol.getName()));
+    std::optional<Size> size = facts.reduced(Size::symbol(name));
     std::optional<int64_t> value = size ? size->constant() : std::nullopt;
-    SizeRange range = value ? SizeRange{*value, *value} : facts.rangeOf(symbol.getName());
+    SizeRange range = value ? SizeRange{*value, *value} : facts.rangeOf(StringRef(name));
     symbol = SymbolAttr::get(function.getContext(), symbol.getName(), range.min, range.max);
   }
   if (!symbols.empty())
@@ -363,7 +475,8 @@ void FunctionSizes::setRanges() {
 
 StringAttr FunctionSizes::symbolFor(const Size &size) {
   for (SymbolAttr symbol : symbolsOf(function))
-    if (isOfArgument(function, symbol.getName()) && reduced(Size::symbol(symbol.getName())) == size)
+    if (std::string name = symbolOf(symbol.getName());
+        names.count(name) && reduced(Size::symbol(name)) == size)
       return StringAttr::get(function.getContext(), symbol.getName());
   return addComputed(size.str(), {size}, 0, std::numeric_limits<int64_t>::max())
              ? StringAttr::get(function.getContext(), size.str())

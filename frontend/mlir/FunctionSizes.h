@@ -24,13 +24,17 @@ public:
   SizeFacts facts;
 
   std::optional<Size> numberOf(mlir::OpFoldResult integer) override;
+  SizeRange rangeOf(const Size &size) override { return facts.rangeOf(size); }
 
   /// Like numberOf() and sizeOf(), but an integer or a size that is not known becomes a symbol of its own. isKnown() is
   /// false for results with such symbols, and str() writes them as "an unknown size".
   Size namedNumberOf(mlir::OpFoldResult integer);
   Size namedSizeOf(mlir::Value tensor, int64_t dim);
   static bool isKnown(const Size &size);
-  static std::string str(const Size &size);
+  std::string str(const Size &size) const;
+
+  /// The symbol for a dimension of an argument that has `name` in attn.dims.
+  std::string symbolOf(llvm::StringRef name) const;
 
   /// `size` after all equalities, in terms of the symbols of the function.
   Size reduced(const Size &size) const;
@@ -56,11 +60,12 @@ public:
   /// Computes numbers again when they are asked for next, because the facts have changed.
   void forgetNumbers() {
     known.clear();
-    divided.clear();
+    needed.clear();
   }
 
-  /// The divisors that known numbers need to be at least 1, each with the op that divides.
-  llvm::ArrayRef<std::pair<mlir::Operation *, Size>> divisors() const { return divided; }
+  /// What known numbers need not to be negative, each with the op that needs it: a divisor less 1, and the distance of a
+  /// number from the ends of its type. Beyond these, the op would compute something else.
+  llvm::ArrayRef<std::pair<mlir::Operation *, Size>> needs() const { return needed; }
 
 protected:
   std::optional<Size> unstatedSizeOf(mlir::Value tensor, int64_t dim) override;
@@ -69,12 +74,18 @@ protected:
 private:
   Size unknown(mlir::Value value, int64_t dim);
   std::optional<Size> compute(mlir::Value integer);
+  bool holdsWithoutOverflow(const Size &size) const;
+  std::optional<Size> fitted(mlir::Operation *op, std::optional<Size> number);
   std::optional<bool> decide(mlir::Operation *op);
   bool addComputed(const std::string &formula, llvm::ArrayRef<Size> of, int64_t min, int64_t max);
 
   llvm::DenseMap<mlir::Value, Size> known;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, Size> unknowns;
-  std::vector<std::pair<mlir::Operation *, Size>> divided;
+  std::vector<std::pair<mlir::Operation *, Size>> needed;
+  /// The names in attn.dims of the arguments, by their symbols.
+  std::map<std::string, std::string> names;
+  /// The symbols of the dimensions of each argument, and the greatest number of elements along them.
+  std::vector<std::pair<std::vector<std::string>, int64_t>> arguments;
 };
 
 } // namespace attn

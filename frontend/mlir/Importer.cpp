@@ -8,6 +8,7 @@
 #include "frontend/FirstError.h"
 #include "frontend/Frontend.h"
 #include "frontend/mlir/Calls.h"
+#include "frontend/mlir/Divisions.h"
 #include "frontend/mlir/Indices.h"
 #include "frontend/mlir/LinalgForm.h"
 #include "frontend/mlir/Sizes.h"
@@ -82,12 +83,19 @@ static LogicalResult verifyCompilable(Operation *op) {
   if (calls.wasInterrupted())
     return failure();
   // Other dialects and ops can access memory beyond a tensor. These ops are in bounds, or are made so below.
-  WalkResult ops = function.walk([](Operation *op) -> WalkResult {
+  auto isTensorOp = [](Operation *op) {
+    return isa<tensor::BitcastOp, tensor::CastOp, tensor::CollapseShapeOp, tensor::ConcatOp,
+               tensor::DimOp, tensor::EmptyOp, tensor::ExpandShapeOp, tensor::ExtractOp,
+               tensor::ExtractSliceOp, tensor::FromElementsOp, tensor::GenerateOp, tensor::InsertOp,
+               tensor::InsertSliceOp, tensor::PadOp, tensor::ParallelInsertSliceOp, tensor::RankOp,
+               tensor::ReshapeOp, tensor::SplatOp, tensor::YieldOp>(op);
+  };
+  WalkResult ops = function.walk([&](Operation *op) -> WalkResult {
     StringRef dialect = op->getName().getDialectNamespace();
     bool isKnown = llvm::is_contained({"affine", "arith", "attn", "cf", "complex", "func", "linalg",
                                        "math", "scf", "tensor"},
                                       dialect) &&
-                   !isa<tensor::GatherOp, tensor::ScatterOp>(op);
+                   (dialect != "tensor" || isTensorOp(op));
     if (!isKnown)
       return op->emitError() << "expected ops of affine, arith, attn, cf, complex, linalg, math, "
                                 "scf or tensor, got '"
@@ -277,7 +285,8 @@ llvm::Expected<Model> attn::importMlir(StringRef path, MLIRContext &context,
     nameArguments(function);
     FunctionSizes sizes(function);
     if (failed(requireSizes(sizes, namedByFile)) || failed(stateSizes(sizes)) ||
-        failed(nameResults(sizes)) || failed(verifyNames(function)) || failed(clampIndices(sizes)))
+        failed(nameResults(sizes)) || failed(verifyNames(function)) || failed(clampIndices(sizes)) ||
+        failed(guardDivisions(sizes)))
       return error.take();
   }
   return model;

@@ -51,11 +51,11 @@ static bool isInside(FunctionSizes &sizes, Value index, const Size &size) {
          sizes.facts.isAtMost(Size(bound.getInt()), *last) == true;
 }
 
-/// Ensures that dimension `axis` of `tensor` has an element in every call, if its size is known.
+/// Ensures that dimension `axis` of `tensor` has an element in every call.
 static LogicalResult requireElement(Operation *op, FunctionSizes &sizes, Value tensor,
                                     int64_t axis) {
   Size size = sizes.reduced(sizes.namedSizeOf(tensor, axis));
-  if (!FunctionSizes::isKnown(size) || sizes.requireAtMost(Size(1), size))
+  if (FunctionSizes::isKnown(size) && sizes.requireAtMost(Size(1), size))
     return success();
   return op->emitError() << "expected a tensor with an element along dimension " << axis
                          << ", because an index into it is known only at the call, got "
@@ -76,19 +76,26 @@ static LogicalResult clampElement(Operation *op, FunctionSizes &sizes, Value ten
       continue;
     if (failed(requireElement(op, sizes, tensor, axis)))
       return failure();
-    Value size = b.createOrFold<tensor::DimOp>(op->getLoc(), tensor, axis);
-    Value one = arith::ConstantIndexOp::create(b, op->getLoc(), 1);
-    index.set(clamp(b, op->getLoc(), index.get(),
-                    b.createOrFold<arith::SubIOp>(op->getLoc(), size, one)));
+    // The size does not change from iteration to iteration.
+    Operation *place = op;
+    for (auto loops = op->getParentOfType<linalg::LinalgOp>();
+         loops && !loops->isAncestor(tensor.getParentBlock()->getParentOp());
+         loops = loops->getParentOfType<linalg::LinalgOp>())
+      place = loops;
+    OpBuilder outside(place);
+    Value size = outside.createOrFold<tensor::DimOp>(op->getLoc(), tensor, axis);
+    Value one = arith::ConstantIndexOp::create(outside, op->getLoc(), 1);
+    Value last = outside.createOrFold<arith::SubIOp>(op->getLoc(), size, one);
+    index.set(clamp(b, op->getLoc(), index.get(), last));
   }
   return success();
 }
 
-/// Clamps the offsets of a slice of `tensor`. The slice fits into the tensor (tieSizes()), and its strides are constants
+/// Clamps the offsets of a slice of `tensor`. The slice fits into the tensor (requireSizes()), and its strides are constants
 /// of at least 1.
 static void clampOffsets(OffsetSizeAndStrideOpInterface op, FunctionSizes &sizes, Value tensor,
                          MutableOperandRange offsets) {
-  // If the offsets of a tensor.extract_slice do not vary, tieSizes() ensures that they are in bounds.
+  // If the offsets of a tensor.extract_slice do not vary, requireSizes() ensures that they are in bounds.
   bool isRead = isa<tensor::ExtractSliceOp>(*op);
   OpBuilder b(op);
   if (isa<tensor::ParallelInsertSliceOp>(*op))

@@ -45,10 +45,14 @@ public:
       bounds.clear();
       refusal.reset();
       sizes.forgetNumbers();
+      // In the order of the function, so that operands are known before the ops that read them.
+      function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+        if (op->getNumResults() == 1 && op->getResult(0).getType().isIntOrIndex())
+          sizes.namedNumberOf(op->getResult(0));
+      });
       function.walk([&](Operation *op) { collect(op); });
-      for (auto [op, divisor] : sizes.divisors())
-        if (std::optional<Size> less = subtract(divisor, Size(1)))
-          notNegative.push_back({op, *less});
+      for (const auto &[op, size] : sizes.needs())
+        notNegative.push_back({op, size});
       for (const Equation &equation : equations) {
         FailureOr<bool> learned = learn(equation);
         if (failed(learned))
@@ -125,8 +129,7 @@ private:
         continue;
       for (auto [axis, loop] : llvm::enumerate(map.getResults())) {
         if (!isa<AffineDimExpr>(loop)) {
-          if (cast<RankedTensorType>(operand.getType()).isDynamicDim(axis))
-            computed.push_back({loop, sizeOf(operand, axis), map.getNumDims()});
+          computed.push_back({loop, sizeOf(operand, axis), map.getNumDims()});
           continue;
         }
         Size size = sizeOf(operand, axis);
@@ -135,6 +138,14 @@ private:
       }
     }
     for (auto &[index, size, numDims] : computed) {
+      // MLIR checks indices of static loops into static dimensions.
+      bool isStatic = size.constant().has_value();
+      index.walk([&](AffineExpr expr) {
+        auto count = counts.find(expr);
+        isStatic &= !isa<AffineDimExpr>(expr) || (count != counts.end() && count->second.constant());
+      });
+      if (isStatic)
+        continue;
       // With coefficients of at least 0, the last iterations have the greatest index.
       SmallVector<int64_t> coefficients;
       std::optional<Size> room;
@@ -185,6 +196,12 @@ private:
     need(cast, known, Size(size));
   }
 
+  /// Requires that the sizes that an op states for `tensor` are not negative.
+  void needSizes(Value tensor) {
+    for (int64_t dim = 0; dim < cast<RankedTensorType>(tensor.getType()).getRank(); ++dim)
+      needNotNegative(tensor.getDefiningOp(), sizeOf(tensor, dim));
+  }
+
   /// Requires that a view has as many elements as the dimensions that it reshapes.
   void needCount(Operation *op, Value tensor, ArrayRef<int64_t> dims, Value of,
                  ArrayRef<int64_t> others) {
@@ -193,12 +210,14 @@ private:
   }
 
   /// Requires that `condition`, which `assertion` tests, holds in every call.
-  void collect(cf::AssertOp assertion, Value condition) {
+  void collect(cf::AssertOp assertion, Value condition, llvm::SmallPtrSetImpl<Operation *> &seen) {
     if (sizes.truthOf(condition) == true)
       return;
     if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
-      collect(assertion, both.getLhs());
-      return collect(assertion, both.getRhs());
+      if (!seen.insert(both).second)
+        return;
+      collect(assertion, both.getLhs(), seen);
+      return collect(assertion, both.getRhs(), seen);
     }
     using Predicate = arith::CmpIPredicate;
     auto compare = condition.getDefiningOp<arith::CmpIOp>();
@@ -289,7 +308,8 @@ private:
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](cf::AssertOp assertion) {
           assertions.insert(assertion);
-          collect(assertion, assertion.getArg());
+          llvm::SmallPtrSet<Operation *, 8> seen;
+          collect(assertion, assertion.getArg(), seen);
         })
         .Case([&](linalg::LinalgOp linalgOp) {
           collect(op, op->getOperands(), linalgOp.getIndexingMapsArray());
@@ -314,20 +334,40 @@ private:
               need(op, sizeOf(slice.getSource(), dim++), numberOf(slice.getMixedSizes()[axis]));
         })
         .Case([&](tensor::ConcatOp concat) {
-          for (Value input : concat.getInputs().drop_front())
+          std::optional<Size> sum = Size(0);
+          for (Value input : concat.getInputs())
             for (int64_t dim = 0; dim < concat.getRank(); ++dim)
-              if (dim != int64_t(concat.getDim()))
-                need(op, sizeOf(concat.getInputs().front(), dim), sizeOf(input, dim));
+              if (dim == int64_t(concat.getDim()))
+                sum = sum ? add(*sum, sizeOf(input, dim)) : std::nullopt;
+              else
+                need(op, sizeOf(concat.getResult(), dim), sizeOf(input, dim));
+          need(op, sizeOf(concat.getResult(), concat.getDim()), sum ? *sum : Size::symbol("?"));
+        })
+        .Case([&](tensor::PadOp pad) {
+          for (OpFoldResult width : llvm::concat<OpFoldResult>(pad.getMixedLowPad(), pad.getMixedHighPad()))
+            needNotNegative(op, numberOf(width));
+          for (int64_t dim = 0; dim < pad.getResultType().getRank(); ++dim) {
+            std::optional<Size> sum =
+                add(sizeOf(pad.getSource(), dim), numberOf(pad.getMixedLowPad()[dim]));
+            sum = sum ? add(*sum, numberOf(pad.getMixedHighPad()[dim])) : sum;
+            need(op, sizeOf(pad.getResult(), dim), sum ? *sum : Size::symbol("?"));
+          }
+        })
+        .Case<tensor::EmptyOp, tensor::SplatOp, tensor::GenerateOp>([&](auto) {
+          needSizes(op->getResult(0));
         })
         .Case([&](tensor::ExpandShapeOp expand) {
+          needSizes(expand.getResult());
           for (auto [dim, group] : llvm::enumerate(expand.getReassociationIndices()))
             needCount(op, expand.getSrc(), {int64_t(dim)}, expand.getResult(), group);
         })
         .Case([&](tensor::ReshapeOp reshape) {
           auto from = dyn_cast<RankedTensorType>(reshape.getSource().getType());
           auto to = dyn_cast<RankedTensorType>(reshape.getType());
-          if (from && to)
-            needCount(op, reshape.getSource(), llvm::to_vector(llvm::seq(from.getRank())),
+          if (!from || !to)
+            return;
+          needSizes(reshape.getResult());
+          needCount(op, reshape.getSource(), llvm::to_vector(llvm::seq(from.getRank())),
                       reshape.getResult(), llvm::to_vector(llvm::seq(to.getRank())));
         })
         .Case([&](tensor::CastOp cast) {
@@ -347,7 +387,7 @@ private:
   static bool isSymbol(const Size &size) { return size.symbol() && FunctionSizes::isKnown(size); }
 
   std::string quoted(const Size &size) const {
-    return isSymbol(size) ? "'" + size.str() + "'" : FunctionSizes::str(size);
+    return isSymbol(size) ? "'" + sizes.str(size) + "'" : sizes.str(size);
   }
 
   /// Learns from `equation` which size replaces a symbol. Returns whether it does.
@@ -359,16 +399,14 @@ private:
       return equation.op->emitError()
              << "expected one symbol for sizes that agree in every call, got " << quoted(*a)
              << " and " << quoted(*b);
-    if (!sizes.facts.equate(*a, *b))
-      return false;
-    for (const auto &[name, size] : sizes.facts.replacements()) {
-      SizeRange range = sizes.facts.rangeOf(StringRef(name));
-      std::optional<int64_t> value = size.constant();
-      if (value && (*value < range.min || *value > range.max))
-        return equation.op->emitError() << "expected a size of '" << name << "' in [" << range.min
-                                        << ", " << range.max << "], got " << *value;
+    for (auto [symbol, other] : {std::pair(&*a, &*b), std::pair(&*b, &*a)}) {
+      std::optional<int64_t> value = other->constant();
+      SizeRange range = sizes.facts.rangeOf(*symbol);
+      if (value && isSymbol(*symbol) && (*value < range.min || *value > range.max))
+        return equation.op->emitError() << "expected a size of " << quoted(*symbol) << " in ["
+                                        << range.min << ", " << range.max << "], got " << *value;
     }
-    return true;
+    return sizes.facts.equate(*a, *b);
   }
 
   LogicalResult requireEqual(const Equation &equation) {
@@ -388,10 +426,15 @@ private:
   LogicalResult requireNotNegative(Operation *op, const Size &size) {
     if (FunctionSizes::isKnown(size) && sizes.requireAtMost(Size(0), size))
       return success();
-    return op->emitError() << (isa<cf::AssertOp>(op)
-                                   ? "expected an assertion that is true in every call, got one on "
-                                   : "expected a slice inside its tensor in every call, got ")
-                           << FunctionSizes::str(size) << ", which may be negative";
+    if (isa<OffsetSizeAndStrideOpInterface>(op))
+      return op->emitError() << "expected a slice inside its tensor in every call, got "
+                             << sizes.str(size) << ", which may be negative";
+    if (isa<cf::AssertOp>(op))
+      return op->emitError() << "expected an assertion that is true in every call, got one on "
+                             << sizes.str(size) << ", which may be negative";
+    return op->emitError() << "expected sizes that follow from those of arguments and are not "
+                              "negative, got "
+                           << sizes.str(size);
   }
 
   FunctionSizes &sizes;

@@ -46,7 +46,7 @@ public:
         continue;
       for (auto [dim, name] : llvm::enumerate(dims.getAsValueRange<StringAttr>()))
         if (!name.empty())
-          b.bindSymbol(name, argument, dim);
+          b.bindSymbol(sizes.symbolOf(name), argument, dim);
     }
   }
 
@@ -78,7 +78,7 @@ public:
     for (const auto &[size, least] : b.assumptions())
       if (!sizes.requireAtMost(Size(least), size))
         return function.emitError()
-               << "expected a size of at least " << least << ", got " << FunctionSizes::str(size);
+               << "expected a size of at least " << least << ", got " << sizes.str(size);
     sizes.setRanges();
     return success();
   }

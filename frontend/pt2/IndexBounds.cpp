@@ -32,6 +32,8 @@ public:
     return found == call.state().positions.end() ? std::nullopt : std::optional(found->second);
   }
 
+  SizeRange rangeOf(const Size &size) override { return call.state().facts.rangeOf(size); }
+
 protected:
   std::optional<Size> unstatedSizeOf(Value tensor, int64_t dim) override {
     for (const Tensor &known : llvm::make_second_range(call.state().tensors))
