@@ -8,34 +8,60 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/raise/HiddenPairs.h"
+#include "passes/Access.h"
 #include "passes/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SmallPtrSet.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace attn;
+
+/// Whether `element`, a comparison of a boolean that is converted to a number with 0, holds where the boolean is false
+/// (true) or where it is true (false); none for any other element.
+static std::optional<bool> comparesWithFalse(const Element &element) {
+  Operation *number = element.getOperand(0).getOp();
+  if (!isa_and_nonnull<arith::ExtUIOp, arith::UIToFPOp>(number) ||
+      !getElementTypeOrSelf(number->getOperand(0)).isInteger(1))
+    return std::nullopt;
+  Attribute other = element.getOperand(1).getConstant();
+  auto integer = dyn_cast_or_null<IntegerAttr>(other);
+  auto real = dyn_cast_or_null<FloatAttr>(other);
+  if (!(integer && integer.getValue().isZero()) && !(real && real.getValue().isZero()))
+    return std::nullopt;
+  if (auto compare = dyn_cast<arith::CmpIOp>(element.getOp()))
+    return compare.getPredicate() == arith::CmpIPredicate::eq   ? std::optional(true)
+           : compare.getPredicate() == arith::CmpIPredicate::ne ? std::optional(false)
+                                                                : std::nullopt;
+  if (auto compare = dyn_cast<arith::CmpFOp>(element.getOp()))
+    return compare.getPredicate() == arith::CmpFPredicate::OEQ   ? std::optional(true)
+           : compare.getPredicate() == arith::CmpFPredicate::UNE ? std::optional(false)
+                                                                 : std::nullopt;
+  return std::nullopt;
+}
 
 /// Strips `not` ops from `element`: xor with true, and comparison of a boolean with false. Returns whether the number
 /// of these ops is odd.
 static bool takeNegations(Element &element) {
   bool isOdd = false;
-  for (; element.getOp() && element.getOp()->getNumOperands() == 2; isOdd = !isOdd) {
+  while (element.getOp() && element.getOp()->getNumOperands() == 2) {
     auto number = dyn_cast_or_null<IntegerAttr>(element.getOperand(1).getConstant());
-    auto compare = dyn_cast<arith::CmpIOp>(element.getOp());
     Element left = element.getOperand(0);
-    if (number && number.getValue().isZero() && compare &&
-        compare.getPredicate() == arith::CmpIPredicate::eq &&
-        isa_and_nonnull<arith::ExtUIOp>(left.getOp()) &&
-        getElementTypeOrSelf(left.getOp()->getOperand(0)).isInteger(1))
+    if (std::optional<bool> isFalse = comparesWithFalse(element)) {
       element = left.getOperand(0);
-    else if (number && number.getType().isInteger(1) && number.getValue().isOne() &&
-             isa<arith::XOrIOp>(element.getOp()))
+      isOdd ^= *isFalse;
+    } else if (number && number.getType().isInteger(1) && number.getValue().isOne() &&
+               isa<arith::XOrIOp>(element.getOp())) {
       element = left;
-    else
+      isOdd = !isOdd;
+    } else {
       break;
+    }
   }
   return isOdd;
 }
@@ -115,13 +141,13 @@ std::optional<Element> attn::findNaNReplacement(const Element &value, const Elem
   return replaces ? std::optional(select.getOperand(1)) : std::nullopt;
 }
 
-/// Whether `score` is computed from products and from numbers above kGreatestFiniteFill, by ops such as sums, products
-/// and selects only.
-static bool isAboveFill(const Element &score, llvm::SmallPtrSetImpl<Operation *> &seen) {
+/// Whether `score` is computed from products and from numbers above `fill`, by ops such as sums, products and selects
+/// only.
+static bool isAboveFill(const Element &score, double fill, llvm::SmallPtrSetImpl<Operation *> &seen) {
   if (Attribute constant = score.getConstant()) {
     auto number = dyn_cast<FloatAttr>(constant);
     return number && number.getValue().isFinite() &&
-           number.getValueAsDouble() > kGreatestFiniteFill;
+           number.getValueAsDouble() > fill;
   }
   Operation *op = score.getOp();
   if (!op) {
@@ -133,10 +159,11 @@ static bool isAboveFill(const Element &score, llvm::SmallPtrSetImpl<Operation *>
            arith::NegFOp, math::TanhOp>(op))
     return false;
   return llvm::all_of(llvm::seq<unsigned>(isa<arith::SelectOp>(op), op->getNumOperands()),
-                      [&](unsigned i) { return isAboveFill(score.getOperand(i), seen); });
+                      [&](unsigned i) { return isAboveFill(score.getOperand(i), fill, seen); });
 }
 
-std::optional<ConstantFill> attn::findFill(Element condition, bool hides, const Element &score) {
+/// The constant that the select `score` gives to exactly the pairs where `condition` is `hides`, and its operand.
+static std::optional<ConstantFill> matchFill(Element condition, bool hides, const Element &score) {
   if (!isa_and_nonnull<arith::SelectOp>(score.getOp()))
     return std::nullopt;
   Element tested = score.getOperand(0);
@@ -148,9 +175,97 @@ std::optional<ConstantFill> attn::findFill(Element condition, bool hides, const 
   }
   unsigned operand = hides != isNegated ? 1 : 2;
   auto fill = dyn_cast_or_null<FloatAttr>(score.getOperand(operand).getConstant());
+  return fill ? std::optional(ConstantFill{fill.getValueAsDouble(), operand}) : std::nullopt;
+}
+
+std::optional<ConstantFill> attn::findFill(Element condition, bool hides, const Element &score) {
+  std::optional<ConstantFill> fill = matchFill(condition, hides, score);
   llvm::SmallPtrSet<Operation *, 8> seen;
-  if (!fill || !(fill.getValueAsDouble() <= kGreatestFiniteFill) ||
-      !isAboveFill(score.getOperand(3 - operand), seen))
+  return fill && fill->value <= kGreatestFiniteFill &&
+                 isAboveFill(score.getOperand(3 - fill->operand), kGreatestFiniteFill, seen)
+             ? fill
+             : std::nullopt;
+}
+
+std::optional<ConstantFill> attn::findFiniteFill(Element condition, bool hides,
+                                                 const Element &score) {
+  // Up to this magnitude, a score of f32 holds the logarithm of a number beside the fill.
+  constexpr double kSmall = 16;
+  std::optional<ConstantFill> fill = matchFill(condition, hides, score);
+  if (!fill || !std::isfinite(fill->value))
     return std::nullopt;
-  return ConstantFill{fill.getValueAsDouble(), operand};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  bool isFound = std::abs(fill->value) <= kSmall ||
+                 (fill->value < 0 &&
+                  isAboveFill(score.getOperand(3 - fill->operand), fill->value / 2, seen));
+  return isFound ? fill : std::nullopt;
+}
+
+std::optional<HiddenByTensor> attn::findHidden(Value scores, unsigned fill, unsigned keyDim) {
+  auto op = scores.getDefiningOp<linalg::GenericOp>();
+  if (!op || !isElementwise(op) || op->getNumResults() != 1 ||
+      !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
+    return std::nullopt;
+  auto select = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<arith::SelectOp>();
+  auto condition = select ? dyn_cast<BlockArgument>(select.getCondition()) : nullptr;
+  if (!condition || condition.getOwner() != op.getBlock())
+    return std::nullopt;
+  OpOperand *operand = op.getMatchingOpOperand(condition);
+  AffineMap map = op.getMatchingIndexingMap(operand);
+  if (!map.isProjectedPermutation(/*allowZeroInResults=*/true) ||
+      !map.isFunctionOfDim(keyDim))
+    return std::nullopt;
+  return HiddenByTensor{{operand->get(), map}, fill == 1};
+}
+
+Access attn::createScoreOfHidden(OpBuilder &b, Location loc, Value scores,
+                                 const HiddenByTensor &hidden, double fill, unsigned keyDim) {
+  unsigned rank = cast<RankedTensorType>(scores.getType()).getRank();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, scores), ofRows;
+  // The loops are the dimensions along which the condition varies; the rows lack the one of the keys.
+  SmallVector<AffineExpr> loops(rank, b.getAffineConstantExpr(0)), rows, ofScores;
+  SmallVector<utils::IteratorType> iterators;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    if (!hidden.condition.map.isFunctionOfDim(dim))
+      continue;
+    loops[dim] = b.getAffineDimExpr(iterators.size());
+    bool isKey = dim == keyDim;
+    iterators.push_back(isKey ? utils::IteratorType::reduction : utils::IteratorType::parallel);
+    if (isKey)
+      continue;
+    rows.push_back(loops[dim]);
+    ofRows.push_back(sizes[dim]);
+    ofScores.push_back(b.getAffineDimExpr(dim));
+  }
+  unsigned numLoops = iterators.size();
+  AffineMap read = hidden.condition.map.replaceDimsAndSymbols(loops, {}, numLoops, 0),
+            ofCount = AffineMap::get(numLoops, 0, rows, b.getContext());
+  auto constant = [](OpBuilder &b, Location loc, double number) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(number));
+  };
+  Value empty = tensor::EmptyOp::create(b, loc, ofRows, b.getF32Type());
+  Value start = linalg::FillOp::create(b, loc, constant(b, loc, 0), empty).getResult(0);
+  Value count = linalg::GenericOp::create(
+                    b, loc, start.getType(), hidden.condition.tensor, start,
+                    ArrayRef<AffineMap>{read, ofCount}, iterators,
+                    [&](OpBuilder &b, Location loc, ValueRange x) {
+                      Value one = constant(b, loc, 1), zero = constant(b, loc, 0);
+                      Value hides = arith::SelectOp::create(b, loc, x[0], hidden.hides ? one : zero,
+                                                            hidden.hides ? zero : one);
+                      Value sum = arith::AddFOp::create(b, loc, x[1], hides);
+                      linalg::YieldOp::create(b, loc, sum);
+                    })
+                    .getResult(0);
+  AffineMap identity = b.getMultiDimIdentityMap(ofRows.size());
+  SmallVector<utils::IteratorType> parallel(ofRows.size(), utils::IteratorType::parallel);
+  Value score = linalg::GenericOp::create(
+                    b, loc, empty.getType(), count, empty, ArrayRef<AffineMap>{identity, identity},
+                    parallel,
+                    [&](OpBuilder &b, Location loc, ValueRange x) {
+                      Value log = math::LogOp::create(b, loc, x[0]); // -inf without hidden pairs
+                      Value sum = arith::AddFOp::create(b, loc, log, constant(b, loc, fill));
+                      linalg::YieldOp::create(b, loc, sum);
+                    })
+                    .getResult(0);
+  return {score, AffineMap::get(rank, 0, ofScores, b.getContext())};
 }

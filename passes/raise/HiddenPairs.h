@@ -34,6 +34,27 @@ struct ConstantFill {
 /// its row has a pair that is not hidden, and a row whose scores all equal the constant has only hidden pairs.
 std::optional<ConstantFill> findFill(Element condition, bool hides, const Element &score);
 
+/// Like findFill(), but for other finite constants, such as -1e9. Then hidden pairs may count in the sum of their row.
+/// If the constant is large, the scores of the other pairs must be computed from products and from numbers above its half,
+/// because createScoreOfHidden() cannot count pairs beside it: it only decides for scores that are as large, whose
+/// products have errors as large.
+std::optional<ConstantFill> findFiniteFill(Element condition, bool hides, const Element &score);
+
+/// Pairs that the op which computes the scores hides: those for which an element of a tensor is `hides`.
+struct HiddenByTensor {
+  Access condition; ///< read at the coordinates of the scores
+  bool hides;
+};
+
+/// The pairs to which operand `fill` of a select, the last op that computes `scores`, gives their score; none if no tensor
+/// holds the condition of the select, or if the condition does not vary along `keyDim`.
+std::optional<HiddenByTensor> findHidden(mlir::Value scores, unsigned fill, unsigned keyDim);
+
+/// One more score for each row, which stands for the hidden pairs of the row: `fill` plus the logarithm of their number,
+/// so that its exponential is the sum of theirs; -inf if the row has none. `scores` gives the sizes.
+Access createScoreOfHidden(mlir::OpBuilder &b, mlir::Location loc, mlir::Value scores,
+                           const HiddenByTensor &hidden, double fill, unsigned keyDim);
+
 } // namespace attn
 
 #endif // ATTN_PASSES_RAISE_HIDDENPAIRS_H

@@ -235,6 +235,9 @@ private:
   /// If the last select of the scores hides pairs with a finite constant near the lowest float instead of -inf, the
   /// position of this constant among the operands of the select.
   std::optional<unsigned> finiteFill;
+  /// The pairs that this constant hides, if they count in the sums of their rows, and the constant.
+  std::optional<HiddenByTensor> hidden;
+  double scoreOfHidden = 0;
   linalg::LinalgOp valueProduct;
   SmallVector<unsigned> probabilitiesLoops; // of valueProduct, for each dimension of the probabilities
   /// Transposed copies of the probabilities, and the ops other than valueProduct that read the probabilities or such a
@@ -337,16 +340,27 @@ void Raiser::findProbabilities() {
   bool findsRows = (inPlaceOfNaN && isZero(*inPlaceOfNaN)) ||
                    (!isProduct && isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability &&
                     holdsInEmptyRows(chosen.getOperand(0), scores, keyDim));
-  if (isProduct) {
-    unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
-    Element kept = chosen.getOperand(other);
-    if (chosen.getOperand(1 - other) == probability &&
-        isa_and_nonnull<arith::UIToFPOp>(kept.getOp()))
-      fill = findFill(kept.getOperand(0), /*hides=*/false, score);
-  } else if (isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability) {
-    fill = findFill(chosen.getOperand(0), /*hides=*/true, score);
-  } else if (isZero(chosen.getOperand(2)) && chosen.getOperand(1) == probability) {
-    fill = findFill(chosen.getOperand(0), /*hides=*/false, score);
+  auto findIn = [&](auto find) -> std::optional<ConstantFill> {
+    if (isProduct) {
+      unsigned other = chosen.getOperand(0) == probability ? 1 : 0;
+      Element kept = chosen.getOperand(other);
+      if (chosen.getOperand(1 - other) == probability &&
+          isa_and_nonnull<arith::UIToFPOp>(kept.getOp()))
+        return find(kept.getOperand(0), /*hides=*/false, score);
+    } else if (isZero(chosen.getOperand(1)) && chosen.getOperand(2) == probability) {
+      return find(chosen.getOperand(0), /*hides=*/true, score);
+    } else if (isZero(chosen.getOperand(2)) && chosen.getOperand(1) == probability) {
+      return find(chosen.getOperand(0), /*hides=*/false, score);
+    }
+    return std::nullopt;
+  };
+  fill = findIn(findFill);
+  // Beside a constant such as -1e9, hidden pairs may count in the sum of their row. The sink stands for them.
+  if (!fill && !findsRows && (fill = findIn(findFiniteFill))) {
+    hidden = findHidden(scores, fill->operand, keyDim);
+    if (!hidden)
+      return;
+    scoreOfHidden = fill->value;
   }
   if (!fill && !findsRows)
     return;
@@ -402,6 +416,28 @@ static bool reachesContractionOrReturn(Value value) {
 }
 
 /// Finds the one contraction that multiplies the probabilities by values and sums over the softmax dimension.
+/// What to write instead of `user`, which reads probabilities, as the end of a sentence.
+static StringRef adviceFor(Operation *user) {
+  auto op = dyn_cast<linalg::LinalgOp>(user);
+  if (!op)
+    return "";
+  if (op.getNumReductionLoops() != 0)
+    return "; to leave out keys, hide their scores with -inf before the softmax";
+  if (!isScalarFunction(op))
+    return "";
+  // Elementwise ops may scale the probabilities of other softmaxes first.
+  SmallVector<Value> inputs(op.getDpsInputs());
+  unsigned numOfSoftmaxes = 0;
+  for (unsigned i = 0; i < inputs.size() && i < 16; ++i) {
+    numOfSoftmaxes += isa_and_present<linalg::SoftmaxOp>(inputs[i].getDefiningOp());
+    if (auto input = inputs[i].getDefiningOp<linalg::LinalgOp>(); input && isScalarFunction(input))
+      inputs.append(input.getDpsInputs());
+  }
+  if (numOfSoftmaxes > 1)
+    return "; multiply the probabilities of each softmax with the values, and combine the products";
+  return "; change the scores before the softmax, or the product with the values, instead";
+}
+
 LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
   // The probabilities and their transposed copies; each map takes coordinates of the copy to those of the
@@ -435,7 +471,8 @@ LogicalResult Raiser::findValueProduct() {
                                 << "the probabilities to be multiplied with values, got ";
     if (others.empty())
       return remark << "no use of them";
-    return remark << "a use by " << describe(others.front()->getOwner());
+    Operation *user = others.front()->getOwner();
+    return remark << "a use by " << describe(user) << adviceFor(user);
   }
   if (products.size() > 1)
     return leftUnfused() << "one product of the probabilities with values, got " << products.size();
@@ -455,7 +492,9 @@ LogicalResult Raiser::findValueProduct() {
                                 << " of the probabilities, where the softmax is, got ";
     if (auto found = llvm::find(probabilitiesLoops, sums.front());
         found != probabilitiesLoops.end())
-      return remark << "dimension " << std::distance(probabilitiesLoops.begin(), found);
+      return remark << "dimension " << std::distance(probabilitiesLoops.begin(), found)
+                    << "; probabilities that are mixed, for example those of several heads, have to be "
+                       "in memory";
     return remark << "another";
   }
   OpOperand &operand = valueProduct->getOpOperand(1 - probabilitiesOperand->getOperandNumber());
@@ -778,6 +817,8 @@ LogicalResult Raiser::run() {
   // The score of the sink counts in the test for empty rows, so findProbabilities() precedes findSink().
   findProbabilities();
   findSink();
+  if (hidden && sink.tensor)
+    return leftUnfused() << "one more score for each row, got a sink and pairs that a finite number hides";
   if (failed(findValueProduct()))
     return failure();
   SmallPtrSet<Operation *, 16> seen;
@@ -791,6 +832,10 @@ LogicalResult Raiser::run() {
     product.reset();
   if (failed(score) || failed(checkScores()) || failed(chooseDims()) || failed(moveValueProduct()))
     return failure();
+  if (hidden) {
+    OpBuilder before(softmax);
+    sink = createScoreOfHidden(before, softmax.getLoc(), scores, *hidden, scoreOfHidden, keyDim);
+  }
   rewrite(*score);
   return success();
 }
