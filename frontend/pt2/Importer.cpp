@@ -144,6 +144,11 @@ llvm::Error Importer::readSignature() {
     // A constant input is not an argument: the graph contains the value that the input had when torch traced the model.
     if (isOfUser && isConstant(spec.value))
       continue;
+    if (spec.value.kind == Argument::Kind::Int && !spec.value.integers.empty())
+      return invalid("expected inputs that are tensors or known when the model is exported, got the "
+                     "number '{0}': pass a tensor such as torch.tensor({0}), or export without "
+                     "dynamic_shapes for '{0}'",
+                     spec.value.integers.front().name);
     if (!spec.isTensor())
       return invalid("expected inputs that are tensors or known when the model is exported, got "
                      "'{0}'",

@@ -186,8 +186,13 @@ namespace {
 struct NoteExtraWork : attn::impl::NoteExtraWorkBase<NoteExtraWork> {
   void runOnOperation() override {
     getOperation().walk([](memref::CopyOp copy) {
-      emitFinding(copy.getLoc(), Finding::ExtraWork)
-          << "extra work: copies " << copy.getSource().getType();
+      auto type = cast<MemRefType>(copy.getSource().getType());
+      InFlightDiagnostic finding = emitFinding(copy.getLoc(), Finding::ExtraWork)
+                                   << "extra work: copies ";
+      for (auto [dim, size] : llvm::enumerate(type.getShape()))
+        finding << (dim == 0 ? "" : " x ")
+                << (ShapedType::isDynamic(size) ? "?" : std::to_string(size));
+      finding << (type.getRank() == 0 ? "1 element of " : " elements of ") << type.getElementType();
     });
     getOperation().walk([](memref::AllocOp alloc) { noteUnread(alloc); });
     getOperation().walk([](linalg::LinalgOp op) {

@@ -64,7 +64,7 @@ func.func @merged_fills(%k: memref<2x8x4xf32> {attn.output}, %v: memref<2x8x4xf3
     %kh = memref.subview %k[%h, 0, 0] [1, 8, 4] [1, 1, 1] : memref<2x8x4xf32> to memref<8x4xf32, strided<[4, 1], offset: ?>>
     %vh = memref.subview %v[%h, 0, 0] [1, 8, 4] [1, 1, 1] : memref<2x8x4xf32> to memref<8x4xf32, strided<[4, 1], offset: ?>>
     linalg.fill ins(%zero : f32) outs(%kh : memref<8x4xf32, strided<[4, 1], offset: ?>>)
-    // expected-remark@+1 {{extra work: copies 'memref<8x4xf32, strided<[4, 1], offset: ?>>'}}
+    // expected-remark@+1 {{extra work: copies 8 x 4 elements of 'f32'}}
     memref.copy %kh, %vh : memref<8x4xf32, strided<[4, 1], offset: ?>> to memref<8x4xf32, strided<[4, 1], offset: ?>>
   }
   return
