@@ -33,7 +33,7 @@ static bool isPlainName(StringRef name) {
   return formula && formula->op == Formula::Op::Name && formula->name == name;
 }
 
-std::string FunctionSizes::symbolOf(StringRef name) const {
+std::string FunctionSizes::keyOf(StringRef name) const {
   return isPlainName(name) ? name.str() : kQuoted + name.str();
 }
 
@@ -64,13 +64,13 @@ FunctionSizes::FunctionSizes(func::FuncOp function) : function(function) {
           bytes = std::numeric_limits<int64_t>::max();
         continue;
       }
-      symbols.push_back(symbolOf(name));
+      symbols.push_back(keyOf(name));
       names.try_emplace(symbols.back(), name);
     }
     arguments.push_back({symbols, std::numeric_limits<int64_t>::max() / bytes});
   }
   for (SymbolAttr symbol : symbolsOf(function))
-    if (std::string name = symbolOf(symbol.getName()); names.count(name))
+    if (std::string name = keyOf(symbol.getName()); names.count(name))
       facts.addSymbol(name, {symbol.getMin(), symbol.getMax()});
 }
 
@@ -103,7 +103,7 @@ std::optional<Size> FunctionSizes::unstatedSizeOf(Value tensor, int64_t dim) {
   auto argument = dyn_cast<BlockArgument>(tensor);
   if (argument && argument.getOwner() == &function.front())
     if (StringAttr symbol = symbolOfArgument(function, argument.getArgNumber(), dim))
-      return Size::symbol(symbolOf(symbol));
+      return Size::symbol(keyOf(symbol));
   // A branch may only broadcast dimensions that have one size anyway.
   if (auto branch = tensor.getDefiningOp<scf::IfOp>()) {
     unsigned result = cast<OpResult>(tensor).getResultNumber();
@@ -367,7 +367,7 @@ bool FunctionSizes::addComputed(const std::string &formula, ArrayRef<Size> of, i
         }))
       return false;
   // A dimension with this name would be taken for the formula.
-  if (!Formula::parse(formula) || names.count(symbolOf(formula)))
+  if (!Formula::parse(formula) || names.count(keyOf(formula)))
     return false;
   SmallVector<SymbolAttr> symbols = symbolsOf(function);
   if (llvm::none_of(symbols, [&](SymbolAttr symbol) { return symbol.getName() == formula; })) {
@@ -409,7 +409,7 @@ LogicalResult FunctionSizes::mergeSymbols() {
   SmallVector<std::pair<Size, Size>> conditions;
   std::map<std::string, std::string> renamed; // names of dimensions
   for (SymbolAttr symbol : symbolsOf(function)) {
-    Size original = Size::symbol(symbolOf(symbol.getName()));
+    Size original = Size::symbol(keyOf(symbol.getName()));
     std::optional<Size> size = facts.reduced(original);
     if (size && size->symbol() && *size != original && names.count(size->symbol()->str())) {
       renamed[symbol.getName().str()] = names.at(size->symbol()->str());
@@ -429,7 +429,7 @@ LogicalResult FunctionSizes::mergeSymbols() {
   // The formulas of the file have the old names too.
   auto rename = [&](StringRef name) {
     std::optional<Formula> formula =
-        names.count(symbolOf(name)) ? std::nullopt : Formula::parse(name);
+        names.count(keyOf(name)) ? std::nullopt : Formula::parse(name);
     return formula ? formula->str(nameOf) : nameOf(name);
   };
   if (!renamed.empty())
@@ -461,7 +461,7 @@ LogicalResult FunctionSizes::mergeSymbols() {
 void FunctionSizes::setRanges() {
   SmallVector<SymbolAttr> symbols = symbolsOf(function);
   for (SymbolAttr &symbol : symbols) {
-    std::string name = symbolOf(symbol.getName());
+    std::string name = keyOf(symbol.getName());
     if (!names.count(name))
       continue;
     std::optional<Size> size = facts.reduced(Size::symbol(name));
@@ -475,7 +475,7 @@ void FunctionSizes::setRanges() {
 
 StringAttr FunctionSizes::symbolFor(const Size &size) {
   for (SymbolAttr symbol : symbolsOf(function))
-    if (std::string name = symbolOf(symbol.getName());
+    if (std::string name = keyOf(symbol.getName());
         names.count(name) && reduced(Size::symbol(name)) == size)
       return StringAttr::get(function.getContext(), symbol.getName());
   return addComputed(size.str(), {size}, 0, std::numeric_limits<int64_t>::max())

@@ -34,7 +34,7 @@ public:
   std::string str(const Size &size) const;
 
   /// The symbol for a dimension of an argument that has `name` in attn.dims.
-  std::string symbolOf(llvm::StringRef name) const;
+  std::string keyOf(llvm::StringRef name) const;
 
   /// `size` after all equalities, in terms of the symbols of the function.
   Size reduced(const Size &size) const;

@@ -46,7 +46,7 @@ public:
         continue;
       for (auto [dim, name] : llvm::enumerate(dims.getAsValueRange<StringAttr>()))
         if (!name.empty())
-          b.bindSymbol(sizes.symbolOf(name), argument, dim);
+          b.bindSymbol(sizes.keyOf(name), argument, dim);
     }
   }
 

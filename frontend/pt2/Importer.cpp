@@ -85,7 +85,7 @@ private:
   llvm::Error createReturn();
   void setBounds();
   llvm::Error setSymbols();
-  StringRef symbolOf(const Size &size);
+  StringRef symbolFor(const Size &size);
   ArrayAttr dimsAttr(ArrayRef<Size> sizes);
 
   Program program;
@@ -272,7 +272,7 @@ llvm::Error Importer::readBands() {
 
 /// The name of the symbol for `size`, which is not constant. This is a dimension of an input that has this size or, if
 /// there is none, a new symbol that is computed from the inputs.
-StringRef Importer::symbolOf(const Size &size) {
+StringRef Importer::symbolFor(const Size &size) {
   for (const Dimension &dimension : rules.dimensions)
     if (dimension.size == size || dimension.name == size.str())
       return dimension.name;
@@ -285,7 +285,7 @@ ArrayAttr Importer::dimsAttr(ArrayRef<Size> sizes) {
     return ArrayAttr();
   SmallVector<StringRef> dims;
   for (const Size &size : sizes)
-    dims.push_back(size.constant() ? StringRef() : symbolOf(size));
+    dims.push_back(size.constant() ? StringRef() : symbolFor(size));
   return b.getStrArrayAttr(dims);
 }
 
@@ -568,7 +568,7 @@ void Importer::setBounds() {
   auto attrOf = [&](const Size &size) -> Attribute {
     if (std::optional<int64_t> number = size.constant())
       return b.getI64IntegerAttr(*number);
-    return b.getStringAttr(symbolOf(size));
+    return b.getStringAttr(symbolFor(size));
   };
   for (const auto &[number, bounds] : values.bounds) {
     function.setArgAttr(number, AttnDialect::kBoundAttr, attrOf(bounds.bound));
