@@ -39,8 +39,9 @@ Location attn::pt2::locationOf(const Node &node, MLIRContext *context) {
       continue;
     auto [file, rest] = text.split("\", line ");
     unsigned number;
+    // torch names the code that it generates <eval_with_key>.
     if (rest.consumeInteger(10, number) || file.starts_with("torch/") ||
-        file.contains("-packages/torch/"))
+        file.contains("-packages/torch/") || file.starts_with("<eval_with_key>"))
       continue;
     line = FileLineColLoc::get(context, file, number, /*column=*/0);
   }

@@ -371,7 +371,9 @@ LogicalResult Importer::replaceSizes() {
               return emitError(locationOf(node, &context))
                      << "expected 'output_size', because the size of the result would depend on "
                         "elements; pass output_size=... to repeat_interleave";
-            return refuse(locationOf(node, &context), name, size);
+            StringRef op = node.target;
+            op.consume_front("torch.ops.");
+            return refuse(locationOf(node, &context), op, size);
           }
       }
   for (auto &[name, meta] : program.tensors) {

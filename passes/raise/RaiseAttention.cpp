@@ -134,11 +134,13 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
 // Raising
 //===----------------------------------------------------------------------===//
 
-/// `op` for a remark: its line in the source or, if it has none, its name.
+/// `op` for a remark: its name in the model, if it has one, and its line in the source or, if it has none, the name of the
+/// op in MLIR.
 static std::string describe(Operation *op) {
   if (!op->getLoc()->findInstanceOf<FileLineColLoc>())
     return ("'" + op->getName().getStringRef() + "'").str();
-  return "the op at " + getSource(op->getLoc());
+  auto named = op->getLoc()->findInstanceOf<NameLoc>();
+  return (named ? "'" + named.getName().str() + "'" : "the op") + " at " + getSource(op->getLoc());
 }
 
 /// The op or the argument that `tensor` comes from, for a remark.
@@ -427,13 +429,14 @@ static StringRef adviceFor(Operation *user) {
     return "";
   // Elementwise ops may scale the probabilities of other softmaxes first.
   SmallVector<Value> inputs(op.getDpsInputs());
-  unsigned numOfSoftmaxes = 0;
+  llvm::SmallPtrSet<Operation *, 4> softmaxes;
   for (unsigned i = 0; i < inputs.size() && i < 16; ++i) {
-    numOfSoftmaxes += isa_and_present<linalg::SoftmaxOp>(inputs[i].getDefiningOp());
+    if (auto softmax = inputs[i].getDefiningOp<linalg::SoftmaxOp>())
+      softmaxes.insert(softmax);
     if (auto input = inputs[i].getDefiningOp<linalg::LinalgOp>(); input && isScalarFunction(input))
       inputs.append(input.getDpsInputs());
   }
-  if (numOfSoftmaxes > 1)
+  if (softmaxes.size() > 1)
     return "; multiply the probabilities of each softmax with the values, and combine the products";
   return "; change the scores before the softmax, or the product with the values, instead";
 }
@@ -491,10 +494,14 @@ LogicalResult Raiser::findValueProduct() {
                                 << "the values to be summed over dimension " << keyDim
                                 << " of the probabilities, where the softmax is, got ";
     if (auto found = llvm::find(probabilitiesLoops, sums.front());
-        found != probabilitiesLoops.end())
-      return remark << "dimension " << std::distance(probabilitiesLoops.begin(), found)
-                    << "; probabilities that are mixed, for example those of several heads, have to be "
-                       "in memory";
+        found != probabilitiesLoops.end()) {
+      unsigned dim = std::distance(probabilitiesLoops.begin(), found);
+      remark << "dimension " << dim;
+      if (dim + 2 >= rank && keyDim + 2 >= rank)
+        return remark << "; is the softmax meant to be over that dimension?";
+      return remark << "; probabilities that are mixed, for example those of several heads, have to "
+                       "be in memory";
+    }
     return remark << "another";
   }
   OpOperand &operand = valueProduct->getOpOperand(1 - probabilitiesOperand->getOperandNumber());

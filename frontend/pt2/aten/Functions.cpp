@@ -355,6 +355,9 @@ static LogicalResult dropout(Call &call) {
   bool train = call.flag("train");
   if (call.failed())
     return failure();
+  if (train && p != 0 && StringRef(call.module()).empty())
+    return call.error() << "expected dropout in evaluation mode, got training mode; pass "
+                           "training=self.training, and call eval() on the module before exporting it";
   if (train && p != 0)
     return call.error() << "expected dropout '" << call.module()
                         << "' in evaluation mode, got training mode; call eval() on the module "

@@ -27,7 +27,7 @@ static LogicalResult countInBins(Call &call) {
   if (!isFloat(x.dtype) || bins < 1 || !(range > 0) || !std::isfinite(range * float(bins)))
     return call.error() << "expected floats and bins between a minimum and a greater maximum, got "
                         << str(x.dtype) << ", " << bins << " bins from " << least << " to "
-                        << greatest;
+                        << greatest << "; pass min and max";
   TensorBuilder &b = call.b;
   DType as = computeType(x.dtype);
   Sizes sizes = {Size(bins)};
