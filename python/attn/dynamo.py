@@ -504,6 +504,8 @@ def _why_left(graph, inputs):
         return "it has no inputs"
     if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
         return "torch.autocast is on"
+    if any(getattr(node.target, "__name__", "").startswith("flex_attention") for node in graph.graph.nodes):
+        return "it uses flex_attention; write the scores and the softmax, or call scaled_dot_product_attention"
     if any((getattr(node.target, "__module__", None) or "").startswith("torch._functorch") for node in graph.graph.nodes):
         return "it uses torch.vmap or another transform of torch.func"
     return None

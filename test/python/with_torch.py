@@ -657,7 +657,7 @@ class Backend(Case):
             self.assertNear(torch.compile(linear, backend="attn")(x), linear(x))
         self.assertIn("no attention", attn.dynamo.reports[-1])
 
-    def test_vmap(self):
+    def test_flex_attention(self):
         from torch.nn.attention.flex_attention import flex_attention
 
         class Flex(torch.nn.Module):
@@ -669,6 +669,13 @@ class Backend(Case):
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.assertNear(torch.compile(Flex(), backend="attn")(x, x, x), Flex()(x, x, x))
+        self.assertIn("left to PyTorch, because it uses flex_attention", attn.dynamo.reports[-1])
+
+    def test_vmap(self):
+        f = torch.vmap(lambda t: torch.nn.functional.scaled_dot_product_attention(t, t, t))
+        x = torch.randn(2, 3, 16, 16)
+        with torch.no_grad():
+            self.assertNear(torch.compile(f, backend="attn")(x), f(x))
         self.assertIn("left to PyTorch, because it uses torch.vmap", attn.dynamo.reports[-1])
 
     def test_called_directly(self):
