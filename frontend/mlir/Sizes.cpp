@@ -66,8 +66,7 @@ public:
              << refusedCast->second << " of an argument to 1, from "
              << refusedCast->first.getSource().getType() << " to " << refusedCast->first.getType()
              << ": torch-mlir writes it for views of two dynamic dimensions, and then computes "
-                "other "
-                "values than torch; export the model with one dynamic dimension, or as .pt2";
+                "other values than torch; export the model with one dynamic dimension, or as .pt2";
     if (failed(sizes.mergeSymbols()))
       return failure();
     for (const Equation &equation : equations)
