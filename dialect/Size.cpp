@@ -176,8 +176,7 @@ static Size commonFactor(ArrayRef<Size> sizes) {
 
 Size Size::primitive() const { return divideExactly(*this, commonFactor(*this)).value_or(*this); }
 
-/// The sum of `a` and `b`, term by term.
-std::optional<Size> Size::sum(const Size &a, const Size &b) {
+std::optional<Size> attn::add(const Size &a, const Size &b) {
   Size sum = a;
   for (const auto &[monomial, coefficient] : b.polynomial) {
     int64_t &term = sum.polynomial[monomial];
@@ -201,54 +200,58 @@ static bool hasTerms(const Size &whole, const Size &part) {
   });
 }
 
-/// If the remainder `size` of one term belongs to other terms, replaces them by a quotient:
+/// `size` with the terms of `part` and `remainder` replaced by `whole`; none on overflow, or if it lacks these terms.
+static std::optional<Size> replaceTerms(const Size &size, const std::optional<Size> &part,
+                                        const Size &remainder, const std::optional<Size> &whole) {
+  std::optional<Size> old = part && hasTerms(size, *part) ? add(*part, remainder) : std::nullopt;
+  std::optional<Size> rest = old && whole ? subtract(size, *old) : std::nullopt;
+  return rest ? add(*rest, *whole) : std::nullopt;
+}
+
+/// If `size` contains a remainder by a number n together with what it is a remainder of, replaces both by a multiple of n:
 ///   x - x % n is n * (x // n), and x + -x % n is n * ((x + n - 1) // n).
 /// Returns none if there is no such remainder.
-std::optional<Size> Size::withoutRemainder(const Size &size) {
-  for (const auto &[monomial, coefficient] : size.polynomial)
+static std::optional<Size> withoutRemainder(const Size &size) {
+  for (const auto &[monomial, coefficient] : size.terms())
     for (auto [i, factor] : enumerate(monomial)) {
-      if (!factor.operands || factor.function != Function::Remainder)
+      if (!factor.operands || factor.function != Size::Function::Remainder)
         continue;
-      const auto &[dividend, divisor] = *factor.operands;
+      const Size &dividend = factor.operands->first, &divisor = factor.operands->second;
       std::optional<int64_t> n = divisor.constant();
       if (!n)
         continue;
-      Monomial others = monomial;
+      Size::Monomial others = monomial;
       others.erase(others.begin() + i);
-      Size unit = product(others, coefficient);
-      // The dividend has coefficients in [0, n), so those of its negative are n less.
-      Size negated;
-      for (const auto &[factors, number] : dividend.polynomial)
-        negated.polynomial[factors] = *n - number;
-      for (bool isNegated : {false, true}) {
-        std::optional<Size> part = isNegated ? multiply(unit, negated) : multiply(unit, dividend);
-        part = part && !isNegated ? multiply(*part, Size(-1)) : part;
-        if (!part || !hasTerms(size, *part))
-          continue;
-        std::optional<Size> quotient =
-            isNegated ? divideUp(negated, divisor) : divideDown(dividend, divisor);
+      Size unit = Size::product(others, coefficient), remainder = Size::product(monomial, coefficient);
+      auto multipleOf = [&](const std::optional<Size> &quotient) {
         std::optional<Size> whole = quotient ? multiply(*quotient, divisor) : std::nullopt;
-        whole = whole ? multiply(*whole, unit) : whole;
-        whole = whole && !isNegated ? multiply(*whole, Size(-1)) : whole;
-        std::optional<Size> less = multiply(*part, Size(-1));
-        std::optional<Size> rest = less ? sum(size, *less) : std::nullopt;
-        rest = rest ? sum(*rest, product(monomial, -coefficient)) : rest;
-        if (rest && whole)
-          return sum(*rest, *whole);
-      }
+        return whole ? multiply(*whole, unit) : std::nullopt;
+      };
+      // Here the coefficient of x is negative, as the one of x % n is positive.
+      std::optional<Size> down = multipleOf(divideDown(dividend, divisor)),
+                          negative = multiply(unit, dividend);
+      negative = negative ? multiply(*negative, Size(-1)) : negative;
+      down = down ? multiply(*down, Size(-1)) : down;
+      if (std::optional<Size> simpler = replaceTerms(size, negative, remainder, down))
+        return simpler;
+      // -x % n has coefficients in [0, n), so those of x are n less them.
+      Size x;
+      for (const auto &[factors, number] : dividend.terms())
+        x = add(x, Size::product(factors, *n - number)).value_or(x);
+      if (std::optional<Size> simpler =
+              replaceTerms(size, multiply(unit, x), remainder, multipleOf(divideUp(x, divisor))))
+        return simpler;
     }
   return std::nullopt;
 }
 
-std::optional<Size> attn::add(const Size &a, const Size &b) {
-  std::optional<Size> sum = Size::sum(a, b);
-  while (sum) {
-    std::optional<Size> simpler = Size::withoutRemainder(*sum);
-    if (!simpler)
-      return sum;
-    sum = simpler;
-  }
-  return sum;
+bool attn::areEqual(const Size &a, const Size &b) {
+  if (a == b)
+    return true;
+  std::optional<Size> gap = subtract(a, b);
+  for (size_t i = 0; gap && *gap != Size(0) && i < kMaxOperands; ++i)
+    gap = withoutRemainder(*gap);
+  return gap && *gap == Size(0);
 }
 
 std::optional<Size> attn::multiply(const Size &a, const Size &b) {
@@ -379,6 +382,9 @@ static std::optional<std::pair<Size, Size>> split(const Size &a, int64_t divisor
 std::optional<Size> attn::divideDown(const Size &a, const Size &b) {
   if (std::optional<Size> quotient = divideExactly(a, b))
     return quotient;
+  if (std::optional<Size> simpler = withoutRemainder(a))
+    if (std::optional<Size> quotient = divideExactly(*simpler, b))
+      return quotient;
   std::optional<int64_t> number = b.constant();
   if (number && *number < 1)
     return std::nullopt;

@@ -83,14 +83,14 @@ private:
   rebuild(llvm::function_ref<std::optional<Size>(llvm::StringRef symbol)> sizeOf,
           Combine combine) const;
 
-  static std::optional<Size> sum(const Size &a, const Size &b);
-  static std::optional<Size> withoutRemainder(const Size &size);
-
   friend std::optional<Size> add(const Size &a, const Size &b);
   friend std::optional<Size> multiply(const Size &a, const Size &b);
 
   std::map<Monomial, int64_t> polynomial; // no coefficient is 0
 };
+
+/// Whether a == b is proved. Unlike operator==, this knows that x + -x % n is a multiple of n.
+bool areEqual(const Size &a, const Size &b);
 
 /// Whether the form of both sizes proves a <= b.
 bool isAtMost(const Size &a, const Size &b);

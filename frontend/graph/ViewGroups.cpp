@@ -34,7 +34,7 @@ std::optional<SmallVector<ViewGroup>> attn::graph::matchView(ArrayRef<Size> sour
           continue;
         std::optional<Size> a = product(source.take_front(from)),
                             b = product(result.take_front(to));
-        if (a && b && *a == *b)
+        if (a && b && areEqual(*a, *b))
           next = ViewGroup{from, to};
       }
     }

@@ -400,6 +400,15 @@ LogicalResult Call::result(const Tensor &tensor) {
   }
   if (inPlace && TensorBuilder::converts(tensor.dtype, meta.dtype))
     set = b.castTo(tensor, meta.dtype);
+  // Two sizes may be equal in every call although their forms differ.
+  if (set.sizes != meta.sizes && set.sizes.size() == meta.sizes.size() &&
+      llvm::all_of(llvm::zip_equal(set.sizes, meta.sizes), [](auto pair) {
+        return areEqual(std::get<0>(pair), std::get<1>(pair));
+      })) {
+    set.sizes = Sizes(meta.sizes);
+    if (Type type = b.typeOf(set.sizes, set.dtype); type != set.value.getType())
+      set.value = tensor::CastOp::create(b, type, set.value);
+  }
   if (set.dtype != meta.dtype || set.sizes != meta.sizes) {
     // In an export with autocast on, products of float32 have results of half precision.
     bool isAutocast = set.dtype == DType::F32 && set.sizes == meta.sizes &&

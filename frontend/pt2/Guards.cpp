@@ -438,6 +438,9 @@ Error Rules::setRange(Dimension &dimension, const Size &original) {
   // If several symbols are equal, the remaining one has the intersection of their ranges.
   std::optional<Size> size = facts.reduced(original);
   SizeRange range = size->symbol() ? facts.rangeOf(*size->symbol()) : facts.rangeOf(original);
+  // A guard may have bounded a symbol of which this one is a multiple.
+  SizeRange ofSize = size->symbol() ? range : facts.rangeOf(*size);
+  range = {std::max(range.min, ofSize.min), std::min(range.max, ofSize.max)};
   dimension.min = std::max<int64_t>(range.min, 0);
   dimension.max = std::min(range.max, kMaxDim);
   if (dimension.min > dimension.max)

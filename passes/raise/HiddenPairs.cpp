@@ -141,13 +141,13 @@ std::optional<Element> attn::findNaNReplacement(const Element &value, const Elem
   return replaces ? std::optional(select.getOperand(1)) : std::nullopt;
 }
 
-/// Whether `score` is computed from products and from numbers above `fill`, by ops such as sums, products and selects
-/// only.
-static bool isAboveFill(const Element &score, double fill, llvm::SmallPtrSetImpl<Operation *> &seen) {
+/// Whether `score` is computed from products and from numbers of a magnitude below `limit`, by ops such as sums, products
+/// and selects only.
+static bool isBelowLimit(const Element &score, double limit, llvm::SmallPtrSetImpl<Operation *> &seen) {
   if (Attribute constant = score.getConstant()) {
     auto number = dyn_cast<FloatAttr>(constant);
     return number && number.getValue().isFinite() &&
-           number.getValueAsDouble() > fill;
+           std::abs(number.getValueAsDouble()) < limit;
   }
   Operation *op = score.getOp();
   if (!op) {
@@ -159,7 +159,7 @@ static bool isAboveFill(const Element &score, double fill, llvm::SmallPtrSetImpl
            arith::NegFOp, math::TanhOp>(op))
     return false;
   return llvm::all_of(llvm::seq<unsigned>(isa<arith::SelectOp>(op), op->getNumOperands()),
-                      [&](unsigned i) { return isAboveFill(score.getOperand(i), fill, seen); });
+                      [&](unsigned i) { return isBelowLimit(score.getOperand(i), limit, seen); });
 }
 
 /// The constant that the select `score` gives to exactly the pairs where `condition` is `hides`, and its operand.
@@ -182,14 +182,15 @@ std::optional<ConstantFill> attn::findFill(Element condition, bool hides, const 
   std::optional<ConstantFill> fill = matchFill(condition, hides, score);
   llvm::SmallPtrSet<Operation *, 8> seen;
   return fill && fill->value <= kGreatestFiniteFill &&
-                 isAboveFill(score.getOperand(3 - fill->operand), kGreatestFiniteFill, seen)
+                 isBelowLimit(score.getOperand(3 - fill->operand), -kGreatestFiniteFill, seen)
              ? fill
              : std::nullopt;
 }
 
 std::optional<ConstantFill> attn::findFiniteFill(Element condition, bool hides,
                                                  const Element &score) {
-  // Up to this magnitude, a score of f32 holds the logarithm of a number beside the fill.
+  // Up to this magnitude, a score of f32 holds the logarithm of a number beside the fill. Beside a larger fill, no other
+  // pair may have such a score because of a constant, or of a product of two constants.
   constexpr double kSmall = 16;
   std::optional<ConstantFill> fill = matchFill(condition, hides, score);
   if (!fill || !std::isfinite(fill->value))
@@ -197,7 +198,8 @@ std::optional<ConstantFill> attn::findFiniteFill(Element condition, bool hides,
   llvm::SmallPtrSet<Operation *, 8> seen;
   bool isFound = std::abs(fill->value) <= kSmall ||
                  (fill->value < 0 &&
-                  isAboveFill(score.getOperand(3 - fill->operand), fill->value / 2, seen));
+                  isBelowLimit(score.getOperand(3 - fill->operand),
+                               std::sqrt(-fill->value / 2), seen));
   return isFound ? fill : std::nullopt;
 }
 

@@ -35,9 +35,9 @@ struct ConstantFill {
 std::optional<ConstantFill> findFill(Element condition, bool hides, const Element &score);
 
 /// Like findFill(), but for other finite constants, such as -1e9. Then hidden pairs may count in the sum of their row.
-/// If the constant is large, the scores of the other pairs must be computed from products and from numbers above its half,
-/// because createScoreOfHidden() cannot count pairs beside it: it only decides for scores that are as large, whose
-/// products have errors as large.
+/// If the constant is large, the scores of the other pairs must be computed from products of query and key and from small
+/// numbers, because createScoreOfHidden() cannot count pairs beside it: it only decides for scores that are as large,
+/// whose products have errors as large.
 std::optional<ConstantFill> findFiniteFill(Element condition, bool hides, const Element &score);
 
 /// Pairs that the op which computes the scores hides: those for which an element of a tensor is `hides`.

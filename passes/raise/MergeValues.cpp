@@ -13,7 +13,8 @@
 //   %b = tensor.extract_slice %r[0, 0, 32] [4, 64, 3] [1, 1, 1]
 //
 // so that attn-raise-attention finds one product of the probabilities with values. Models of molecules weigh features
-// and coordinates by the same probabilities.
+// and coordinates by the same probabilities. Products with few queries stay apart, because they cost less than the
+// copies, and so do wide values that would have to be repeated, and values that vary with the query.
 // Test: test/passes/raise/merge-values.mlir
 //
 //===----------------------------------------------------------------------===//
@@ -23,6 +24,7 @@
 #include "passes/Product.h"
 #include "support/Loops.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -166,6 +168,89 @@ static bool isOfSoftmax(Value tensor, int depth = 12) {
          });
 }
 
+/// The dimensions of the probabilities that the result lacks.
+static SmallVector<unsigned> reducedBy(const ValueProduct &product, unsigned rank) {
+  SmallVector<unsigned> loops;
+  for (unsigned loop = 0; loop < rank; ++loop)
+    if (!llvm::is_contained(product.ofResult, loop))
+      loops.push_back(loop);
+  return loops;
+}
+
+/// The products of `probabilities` that sum over the same dimension and have the same types, in the order of the function,
+/// without those whose values depend on another product.
+static SmallVector<ValueProduct> groupProducts(Value probabilities) {
+  Block *block = probabilities.getParentBlock();
+  unsigned rank = cast<RankedTensorType>(probabilities.getType()).getRank();
+  SmallVector<ValueProduct> products;
+  for (OpOperand &use : probabilities.getUses())
+    if (std::optional<ValueProduct> product = findProduct(use);
+        product && use.getOwner()->getBlock() == block)
+      products.push_back(*product);
+  llvm::sort(products, [](const ValueProduct &a, const ValueProduct &b) {
+    return a.op->isBeforeInBlock(b.op);
+  });
+  llvm::SmallPtrSet<Operation *, 4> ops;
+  for (const ValueProduct &product : products)
+    ops.insert(product.op);
+  auto typesOf = [](const ValueProduct &product) {
+    return std::pair(getElementTypeOrSelf(product.values),
+                     getElementTypeOrSelf(product.op->getResult(0)));
+  };
+  SmallVector<ValueProduct> group;
+  for (const ValueProduct &product : products) {
+    llvm::SetVector<Operation *> slice;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    (void)getBackwardSlice(product.values, &slice, options);
+    bool dependsOnProduct = llvm::any_of(slice, [&](Operation *op) { return ops.contains(op); });
+    if (!dependsOnProduct && (group.empty() || (reducedBy(product, rank) == reducedBy(group.front(), rank) &&
+                                                typesOf(product) == typesOf(group.front()))))
+      group.push_back(product);
+  }
+  return group;
+}
+
+/// Whether one product costs less than several: the values are shared by all queries, there are more than a few queries,
+/// and no wide values have to be repeated for each batch.
+static bool pays(Value probabilities, ArrayRef<ValueProduct> products) {
+  constexpr int64_t kFewQueries = 8, kNarrow = 16;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(probabilities.getType()).getShape();
+  llvm::SmallSetVector<unsigned, 4> ofValues;
+  for (const ValueProduct &product : products)
+    ofValues.insert_range(product.ofValues);
+  int64_t numQueries = 1;
+  bool hasQueries = false;
+  for (unsigned loop : products.front().ofResult) {
+    if (loop >= shape.size() || ofValues.contains(loop))
+      continue;
+    hasQueries = true;
+    numQueries = ShapedType::isDynamic(shape[loop]) ? kFewQueries + 1 : numQueries * shape[loop];
+  }
+  return hasQueries && numQueries > kFewQueries &&
+         llvm::all_of(products, [&](const ValueProduct &product) {
+           int64_t axis = llvm::find(product.ofValues, shape.size()) - product.ofValues.begin();
+           int64_t width = cast<RankedTensorType>(product.values.getType()).getDimSize(axis);
+           return product.ofValues.size() == ofValues.size() ||
+                  (!ShapedType::isDynamic(width) && width <= kNarrow);
+         });
+}
+
+/// The op after which all operands of the products are known; null if a result is used before.
+static Operation *findPlace(Value probabilities, ArrayRef<ValueProduct> products) {
+  Operation *last = probabilities.getDefiningOp();
+  for (const ValueProduct &product : products)
+    if (Operation *op = product.values.getDefiningOp();
+        op && op->getBlock() == last->getBlock() && last->isBeforeInBlock(op))
+      last = op;
+  for (const ValueProduct &product : products)
+    for (Operation *user : product.op->getUsers())
+      if (Operation *place = last->getBlock()->findAncestorOpInBlock(*user);
+          !place || !last->isBeforeInBlock(place))
+        return nullptr;
+  return last;
+}
+
 namespace {
 struct MergeValues : attn::impl::MergeValuesBase<MergeValues> {
   void runOnOperation() override {
@@ -175,57 +260,15 @@ struct MergeValues : attn::impl::MergeValuesBase<MergeValues> {
         operands.insert_range(op.getDpsInputs());
     });
     // Find all probabilities first, because merging erases products, whose results other products may read.
-    SmallVector<Value> probabilities = llvm::to_vector(llvm::make_filter_range(
+    SmallVector<Value> all = llvm::to_vector(llvm::make_filter_range(
         operands, [](Value operand) { return !operand.hasOneUse() && isOfSoftmax(operand); }));
-    for (Value each : probabilities)
-      mergeProductsOf(each);
-  }
-
-  void mergeProductsOf(Value probabilities) {
-    SmallVector<ValueProduct> products;
-    Operation *after = probabilities.getDefiningOp();
-    for (OpOperand &use : probabilities.getUses()) {
-      std::optional<ValueProduct> product = findProduct(use);
-      if (!product || use.getOwner()->getBlock() != after->getBlock())
+    for (Value probabilities : all) {
+      SmallVector<ValueProduct> products = groupProducts(probabilities);
+      if (products.size() < 2 || !pays(probabilities, products))
         continue;
-      products.push_back(*product);
+      if (Operation *place = findPlace(probabilities, products))
+        merge(probabilities, products, place);
     }
-    // In the order of the function. Uses are in the reverse order.
-    llvm::sort(products, [](const ValueProduct &a, const ValueProduct &b) {
-      return a.op->isBeforeInBlock(b.op);
-    });
-    if (products.empty())
-      return;
-    const ValueProduct &first = products.front();
-    unsigned e = cast<RankedTensorType>(probabilities.getType()).getRank();
-    auto reducedBy = [&](const ValueProduct &product) {
-      SmallVector<unsigned> loops;
-      for (unsigned loop = 0; loop < e; ++loop)
-        if (!llvm::is_contained(product.ofResult, loop))
-          loops.push_back(loop);
-      return loops;
-    };
-    auto typesOf = [](const ValueProduct &product) {
-      return std::pair(getElementTypeOrSelf(product.values), getElementTypeOrSelf(product.op->getResult(0)));
-    };
-    llvm::erase_if(products, [&](const ValueProduct &product) {
-      return reducedBy(product) != reducedBy(first) || typesOf(product) != typesOf(first);
-    });
-    if (products.size() < 2)
-      return;
-    // The merged product comes after the last of the values, so no value may depend on a product.
-    for (const ValueProduct &product : products)
-      if (Operation *op = product.values.getDefiningOp(); op && op->getBlock() == after->getBlock())
-        after = after->isBeforeInBlock(op) ? op : after;
-    for (const ValueProduct &product : products) {
-      if (product.op == after)
-        return;
-      for (Operation *user : product.op->getUsers())
-        if (Operation *place = after->getBlock()->findAncestorOpInBlock(*user);
-            !place || !after->isBeforeInBlock(place))
-          return;
-    }
-    merge(probabilities, products, after);
   }
 };
 } // namespace

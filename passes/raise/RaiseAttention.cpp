@@ -417,7 +417,6 @@ static bool reachesContractionOrReturn(Value value) {
   return false;
 }
 
-/// Finds the one contraction that multiplies the probabilities by values and sums over the softmax dimension.
 /// What to write instead of `user`, which reads probabilities, as the end of a sentence.
 static StringRef adviceFor(Operation *user) {
   auto op = dyn_cast<linalg::LinalgOp>(user);
@@ -441,6 +440,7 @@ static StringRef adviceFor(Operation *user) {
   return "; change the scores before the softmax, or the product with the values, instead";
 }
 
+/// Finds the one contraction that multiplies the probabilities by values and sums over the softmax dimension.
 LogicalResult Raiser::findValueProduct() {
   SmallVector<OpOperand *> products, others;
   // The probabilities and their transposed copies; each map takes coordinates of the copy to those of the

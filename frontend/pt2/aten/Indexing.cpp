@@ -111,53 +111,73 @@ static LogicalResult indexSelect(Call &call) {
   return call.result(readAlong(call.b, self, dim, sizes, Operand{index, index.dtype, map}));
 }
 
-/// Repeats element i of a dimension repeats[i] times: result[j] = self[i], where i is the number of elements whose copies
-/// all lie before j.
-static LogicalResult repeatByLengths(Call &call) {
-  Tensor self = call.tensor("self"), repeats = call.tensor("repeats");
-  bool hasDim = call.has("dim");
-  int64_t dim = hasDim ? call.dim("dim", self.rank()) : 0;
-  if (call.has("output_size"))
-    call.integer("output_size");
+/// The positions of elements of which element i is repeated repeats[i] times: position j is the number of elements whose
+/// copies all lie before j. As in torch, the sum of `repeats` must be `size`; a call does not check it.
+static FailureOr<Tensor> positionsOfCopies(Call &call, Tensor repeats, const Size &count,
+                                           const Size &size) {
   TensorBuilder &b = call.b;
-  if (call.failed())
-    return failure();
-  if (!hasDim && self.rank() != 1)
-    return call.error() << "expected a dimension, or a tensor of rank 1, got " << str(self.sizes);
   if (isFloat(repeats.dtype) || repeats.dtype == DType::Bool || repeats.rank() > 1)
     return call.error() << "expected integers of rank 1 in 'repeats', got " << str(repeats.dtype)
                         << str(repeats.sizes);
-  // Without 'output_size', the size of the result follows from the inputs only if the graph states it.
-  Size count = self.sizes[dim], size = call.expected().sizes[dim];
   if (repeats.rank() == 0 || repeats.sizes[0].isOne())
     repeats = b.broadcastTo(repeats, count);
-  if (call.failed() || repeats.sizes[0] != count)
-    return call.failed() ? failure()
-                         : LogicalResult(call.error() << "expected " << count.str()
-                                                      << " numbers in 'repeats', got "
-                                                      << repeats.sizes[0].str());
-  auto countIf = [&](ArrayRef<Size> sizes, const Tensor &tensor, auto value) {
-    AffineMap map = AffineMap::get(2, 0, b.getAffineDimExpr(1), b.getContext());
-    return b.sum(sizes, /*numKept=*/1, DType::I64, Operand{tensor, DType::I64, map}, value);
+  if (repeats.sizes[0] != count)
+    return call.error() << "expected " << count.str() << " numbers in 'repeats', got "
+                        << repeats.sizes[0].str();
+  AffineMap map = AffineMap::get(2, 0, b.getAffineDimExpr(1), b.getContext());
+  auto sumOf = [&](ArrayRef<Size> sizes, const Tensor &tensor, auto body) {
+    return b.sum(sizes, /*numKept=*/1, DType::I64, Operand{tensor, DType::I64, map}, body);
   };
   Value zero = b.scalar(DType::I64, int64_t(0)), one = b.scalar(DType::I64, int64_t(1));
   // The end of the copies of each element, and then the number of ends that are at most j.
-  Tensor ends = countIf({count, count}, repeats, [&](ValueRange x) -> Value {
-    Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
-                                           linalg::IndexOp::create(b, 1), linalg::IndexOp::create(b, 0));
+  Tensor ends = sumOf({count, count}, repeats, [&](ValueRange x) -> Value {
+    Value isBefore =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sle, linalg::IndexOp::create(b, 1),
+                              linalg::IndexOp::create(b, 0));
     return arith::SelectOp::create(b, isBefore, x[0], zero);
   });
-  Tensor index = countIf({size, count}, ends, [&](ValueRange x) -> Value {
+  Tensor index = sumOf({size, count}, ends, [&](ValueRange x) -> Value {
     Value j = arith::IndexCastOp::create(b, b.getI64Type(), linalg::IndexOp::create(b, 0));
     Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, x[0], j);
     return arith::SelectOp::create(b, isBefore, one, zero);
   });
-  if (failed(boundIndex(call, index, count, /*wraps=*/false)))
+  return index;
+}
+
+static LogicalResult repeatByLengths(Call &call) {
+  Tensor self = call.tensor("self"), repeats = call.tensor("repeats");
+  bool hasDim = call.has("dim");
+  int64_t dim = hasDim ? call.dim("dim", self.rank()) : 0;
+  // Without 'output_size', the size of the result follows from the inputs only if the graph states it.
+  if (call.has("output_size"))
+    call.integer("output_size");
+  if (call.failed())
     return failure();
+  if (!hasDim && self.rank() != 1)
+    return call.error() << "expected a dimension, or a tensor of rank 1, got " << str(self.sizes);
   Sizes sizes = self.sizes;
-  sizes[dim] = size;
+  sizes[dim] = call.expected().sizes[dim];
+  FailureOr<Tensor> index = positionsOfCopies(call, repeats, self.sizes[dim], sizes[dim]);
+  if (failed(index) || failed(boundIndex(call, *index, self.sizes[dim], /*wraps=*/false)))
+    return failure();
+  TensorBuilder &b = call.b;
   AffineMap map = AffineMap::get(sizes.size(), 0, b.getAffineDimExpr(dim), b.getContext());
-  return call.result(readAlong(b, self, dim, sizes, Operand{index, index.dtype, map}));
+  return call.result(readAlong(b, self, dim, sizes, Operand{*index, index->dtype, map}));
+}
+
+/// The positions that repeat_interleave() of a tensor reads.
+static LogicalResult repeatPositions(Call &call) {
+  Tensor repeats = call.tensor("repeats");
+  if (call.has("output_size"))
+    call.integer("output_size");
+  if (call.failed())
+    return failure();
+  if (repeats.rank() != 1)
+    return call.error() << "expected integers of rank 1 in 'repeats', got " << str(repeats.dtype)
+                        << str(repeats.sizes);
+  FailureOr<Tensor> index =
+      positionsOfCopies(call, repeats, repeats.sizes[0], call.expected().sizes[0]);
+  return failed(index) ? failure() : call.result(call.b.castTo(*index, repeats.dtype));
 }
 
 /// result[i, j, k] = self[i, index[i, j, k], k] for dimension 1
@@ -615,7 +635,10 @@ static LogicalResult oneHot(Call &call) {
 void attn::pt2::addIndexing(AtenOps &ops) {
   ops.add("embedding.default", embedding);
   ops.add("repeat_interleave.self_Tensor", repeatByLengths,
-          "a missing `output_size`; a missing dimension, except for tensors of rank 1");
+          "a missing `output_size`; a missing dimension, except for tensors of rank 1; lengths are not "
+          "checked");
+  ops.add("repeat_interleave.Tensor", repeatPositions,
+          "a missing `output_size`; lengths are not checked");
   ops.add("index_select.default", indexSelect);
   ops.add("take_along_dim.default", takeAlongDim);
   ops.add("gather.default", gather);

@@ -69,7 +69,7 @@ static std::function<LogicalResult(Call &)> reshape(StringRef name, bool mayCopy
       return failure();
     bool fits = asked.size() == sizes.size();
     for (auto [have, want] : llvm::zip(asked, sizes))
-      fits &= have == want || have == Size(-1);
+      fits &= areEqual(have, want) || have == Size(-1);
     if (!fits)
       return call.error() << "expected a result of sizes " << str(asked) << ", got " << str(sizes);
     return resultReshaped(call, x, sizes, mayCopy);

@@ -42,3 +42,40 @@ func.func @chain(%s: tensor<4x8x8xf32>, %x: tensor<4x8x32xf32>) -> tensor<4x8x32
   %second = linalg.contract indexing_maps = [#p, #v, #out] ins(%p, %first : tensor<4x8x8xf32>, tensor<4x8x32xf32>) outs(%a0 : tensor<4x8x32xf32>) -> tensor<4x8x32xf32>
   return %second : tensor<4x8x32xf32>
 }
+
+// One of three values is a product of the same probabilities. The other two are merged.
+// CHECK-LABEL: @rest(
+// CHECK: %[[P:.*]] = linalg.softmax
+// CHECK: %[[ALL:.*]] = tensor.concat dim(2)
+// CHECK: linalg.contract {{.*}} ins(%[[P]], %[[ALL]] :
+// CHECK: linalg.contract {{.*}} ins(%[[P]],
+// CHECK-NOT: linalg.contract
+// CHECK: return
+func.func @rest(%s: tensor<4x32x32xf32>, %x: tensor<4x32x8xf32>, %y: tensor<4x32x8xf32>) -> (tensor<4x32x8xf32>, tensor<4x32x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %p = linalg.softmax dimension(2) ins(%s : tensor<4x32x32xf32>) outs(%s : tensor<4x32x32xf32>) -> tensor<4x32x32xf32>
+  %a0 = linalg.fill ins(%zero : f32) outs(%x : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %first = linalg.contract indexing_maps = [#p, #v, #out] ins(%p, %x : tensor<4x32x32xf32>, tensor<4x32x8xf32>) outs(%a0 : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %second = linalg.contract indexing_maps = [#p, #v, #out] ins(%p, %y : tensor<4x32x32xf32>, tensor<4x32x8xf32>) outs(%a0 : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %third = linalg.contract indexing_maps = [#p, #v, #out] ins(%p, %first : tensor<4x32x32xf32>, tensor<4x32x8xf32>) outs(%a0 : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  return %second, %third : tensor<4x32x8xf32>, tensor<4x32x8xf32>
+}
+
+// Values that vary with the query, and a decoder's single query, are not merged.
+// CHECK-LABEL: @apart(
+// CHECK-NOT: tensor.concat
+// CHECK: return
+func.func @apart(%s: tensor<4x32x32xf32>, %x: tensor<4x32x8xf32>, %r: tensor<32x32x8xf32>, %one: tensor<4x1x32xf32>) -> (tensor<4x32x8xf32>, tensor<4x32x8xf32>, tensor<4x1x8xf32>, tensor<4x1x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %p = linalg.softmax dimension(2) ins(%s : tensor<4x32x32xf32>) outs(%s : tensor<4x32x32xf32>) -> tensor<4x32x32xf32>
+  %a0 = linalg.fill ins(%zero : f32) outs(%x : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %first = linalg.contract indexing_maps = [#p, #v, #out] ins(%p, %x : tensor<4x32x32xf32>, tensor<4x32x8xf32>) outs(%a0 : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %second = linalg.contract indexing_maps = [#p, affine_map<(h, q, k, e) -> (q, k, e)>, #out] ins(%p, %r : tensor<4x32x32xf32>, tensor<32x32x8xf32>) outs(%a0 : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %o = linalg.softmax dimension(2) ins(%one : tensor<4x1x32xf32>) outs(%one : tensor<4x1x32xf32>) -> tensor<4x1x32xf32>
+  %e = tensor.empty() : tensor<4x1x8xf32>
+  %b0 = linalg.fill ins(%zero : f32) outs(%e : tensor<4x1x8xf32>) -> tensor<4x1x8xf32>
+  %third = linalg.contract indexing_maps = [#p, #v, #out] ins(%o, %x : tensor<4x1x32xf32>, tensor<4x32x8xf32>) outs(%b0 : tensor<4x1x8xf32>) -> tensor<4x1x8xf32>
+  %y = linalg.exp ins(%x : tensor<4x32x8xf32>) outs(%x : tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+  %fourth = linalg.contract indexing_maps = [#p, #v, #out] ins(%o, %y : tensor<4x1x32xf32>, tensor<4x32x8xf32>) outs(%b0 : tensor<4x1x8xf32>) -> tensor<4x1x8xf32>
+  return %first, %second, %third, %fourth : tensor<4x32x8xf32>, tensor<4x32x8xf32>, tensor<4x1x8xf32>, tensor<4x1x8xf32>
+}

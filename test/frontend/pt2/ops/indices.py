@@ -18,6 +18,7 @@ case("repeat_interleave.self_Tensor", lambda x, n, d, s: np.repeat(x, n, -1), se
 case("repeat_interleave.self_Tensor", lambda x, n, s: np.repeat(x, n), self=np.float32([1, 2, 3]), repeats=COUNTS, output_size=5)
 case("repeat_interleave.self_Tensor", lambda x, n, s: np.repeat(x, n), self=np.float32([1, 2, 3]), repeats=np.array([0, 0, 0]),
      output_size=0)
+case("repeat_interleave.Tensor", lambda n, s: np.repeat(np.arange(3), n), repeats=COUNTS, output_size=5)
 case("gather.default", lambda x, d, i: np.take_along_axis(x[:2], i, 1), self=X, dim=1, index=AT)
 case("gather.default", lambda x, d, i: np.take_along_axis(x, i, 0), self=X, dim=-2, index=AT)
 case("gather.default", lambda x, d, i: np.take_along_axis(x, i, 0), self=B, dim=0, index=AT)
