@@ -135,12 +135,17 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
 //===----------------------------------------------------------------------===//
 
 /// `op` for a remark: its name in the model, if it has one, and its line in the source or, if it has none, the name of the
-/// op in MLIR.
+/// op in MLIR. The name lacks the number by which torch tells ops of one kind apart, so that the remark is the same for
+/// each layer of a model.
 static std::string describe(Operation *op) {
   if (!op->getLoc()->findInstanceOf<FileLineColLoc>())
     return ("'" + op->getName().getStringRef() + "'").str();
   auto named = op->getLoc()->findInstanceOf<NameLoc>();
-  return (named ? "'" + named.getName().str() + "'" : "the op") + " at " + getSource(op->getLoc());
+  StringRef name = named ? named.getName().getValue() : StringRef();
+  if (StringRef kind = name.rtrim("0123456789");
+      kind.size() < name.size() && kind.consume_back("_"))
+    name = kind;
+  return (named ? "'" + name.str() + "'" : "the op") + " at " + getSource(op->getLoc());
 }
 
 /// The op or the argument that `tensor` comes from, for a remark.
