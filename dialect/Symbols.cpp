@@ -18,6 +18,17 @@ StringAttr attn::symbolOfArgument(FunctionOpInterface function, unsigned number,
   return symbol && !symbol.empty() ? symbol : nullptr;
 }
 
+void attn::forEachSymbol(
+    FunctionOpInterface function,
+    llvm::function_ref<void(StringAttr symbol, BlockArgument argument, int64_t axis)> visit) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto dims =
+            function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr))
+      for (auto [axis, symbol] : llvm::enumerate(dims.getAsRange<StringAttr>()))
+        if (!symbol.empty())
+          visit(symbol, argument, axis);
+}
+
 StringAttr attn::symbolOf(FunctionOpInterface function, Value value, int64_t axis) {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<ShapedType>(argument.getType());

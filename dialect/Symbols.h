@@ -15,6 +15,12 @@ namespace attn {
 mlir::StringAttr symbolOfArgument(mlir::FunctionOpInterface function, unsigned number,
                                   int64_t axis);
 
+/// Calls `visit` for each dimension of an argument that has a symbol.
+void forEachSymbol(
+    mlir::FunctionOpInterface function,
+    llvm::function_ref<void(mlir::StringAttr symbol, mlir::BlockArgument argument, int64_t axis)>
+        visit);
+
 /// A symbol of a dimension of an argument, if the size of this dimension is proved to equal that of dimension `axis` of
 /// `value`; null if there is no such dimension.
 mlir::StringAttr symbolOf(mlir::FunctionOpInterface function, mlir::Value value, int64_t axis);

@@ -34,22 +34,20 @@ SizeRange SizeFacts::rangeOf(const Size &size) const {
   return attn::rangeOf(size, [&](StringRef symbol) { return rangeOf(symbol); });
 }
 
-std::optional<Size> SizeFacts::reduced(const Size &size) const {
-  if (equal.empty())
+/// `size` with each symbol of `sizes` replaced by its size.
+static std::optional<Size> substitute(const Size &size, const std::map<std::string, Size> &sizes) {
+  if (sizes.empty())
     return size;
   return size.substitute([&](StringRef symbol) -> std::optional<Size> {
-    auto found = equal.find(symbol.str());
-    return found == equal.end() ? Size::symbol(symbol) : found->second;
+    auto found = sizes.find(symbol.str());
+    return found == sizes.end() ? Size::symbol(symbol) : found->second;
   });
 }
 
+std::optional<Size> SizeFacts::reduced(const Size &size) const { return substitute(size, equal); }
+
 std::optional<Size> SizeFacts::expanded(const Size &size) const {
-  if (quotients.empty())
-    return size;
-  return size.substitute([&](StringRef symbol) -> std::optional<Size> {
-    auto found = quotients.find(symbol.str());
-    return found == quotients.end() ? Size::symbol(symbol) : found->second;
-  });
+  return substitute(size, quotients);
 }
 
 Size SizeFacts::decided(const Size &size) const {

@@ -19,7 +19,7 @@ namespace attn {
 
 class SizeFacts {
 public:
-  /// Adds a symbol. If two symbols are equal, the one that was added first remains.
+  /// Adds a symbol with its range. If an equation makes two symbols equal, the one that was added first replaces the other.
   void addSymbol(llvm::StringRef name, SizeRange range);
 
   /// `size` in terms of symbols that no equality replaces; none if it is too complex.

@@ -43,7 +43,7 @@ public:
       equations.clear();
       notNegative.clear();
       bounds.clear();
-      refusal.reset();
+      unsupported.reset();
       sizes.forgetNumbers();
       // In the order of the function, so that operands are known before the ops that read them.
       function.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -60,11 +60,11 @@ public:
         changed |= *learned;
       }
     }
-    if (refusedCast)
-      return refusedCast->first.emitError()
+    if (wrongCast)
+      return wrongCast->first.emitError()
              << "expected a cast to sizes that are known, got one of the dynamic dimension "
-             << refusedCast->second << " of an argument to 1, from "
-             << refusedCast->first.getSource().getType() << " to " << refusedCast->first.getType()
+             << wrongCast->second << " of an argument to 1, from "
+             << wrongCast->first.getSource().getType() << " to " << wrongCast->first.getType()
              << ": torch-mlir writes it for views of two dynamic dimensions, and then computes "
                 "other values than torch; export the model with one dynamic dimension, or as .pt2";
     if (failed(sizes.mergeSymbols()))
@@ -77,11 +77,11 @@ public:
         return failure();
     sizes.setRanges();
     setBounds();
-    if (refusal)
-      return refusal->first.emitError()
+    if (unsupported)
+      return unsupported->first.emitError()
              << "expected an assertion that compares sizes, or that bounds the elements of an "
                 "argument to [0, n], got one on "
-             << refusal->second << ", with the text '" << refusal->first.getMsg() << "'";
+             << unsupported->second << ", with the text '" << unsupported->first.getMsg() << "'";
     sizes.forgetNumbers();
     for (cf::AssertOp assertion : assertions)
       assertion.erase();
@@ -190,8 +190,8 @@ private:
   /// size of an argument to 1 where it lowers a view of two dynamic dimensions: then it computes something else.
   void needStatic(tensor::CastOp cast, int64_t dim, int64_t size) {
     Size known = sizeOf(cast.getSource(), dim);
-    if (size == 1 && isSymbol(known) && !refusedCast)
-      refusedCast = {cast, dim};
+    if (size == 1 && isSymbol(known) && !wrongCast)
+      wrongCast = {cast, dim};
     need(cast, known, Size(size));
   }
 
@@ -244,12 +244,12 @@ private:
     }
     if (!isOnSizes && compare && collectBound(assertion, compare))
       return;
-    refuse(assertion, isOnSizes ? "another comparison" : "other elements");
+    noteUnsupported(assertion, isOnSizes ? "another comparison" : "other elements");
   }
 
-  void refuse(cf::AssertOp assertion, StringRef what) {
-    if (!refusal)
-      refusal = {assertion, what};
+  void noteUnsupported(cf::AssertOp assertion, StringRef what) {
+    if (!unsupported)
+      unsupported = {assertion, what};
   }
 
   /// If `compare` compares each element of an argument with a constant, notes the bound.
@@ -295,7 +295,7 @@ private:
     for (auto &[argument, bound] : bounds) {
       if (!bound.isNotNegative || !bound.most || *bound.most < 0 ||
           function.getArgAttr(argument, AttnDialect::kBoundAttr)) {
-        refuse(bound.assertion, "another range of elements");
+        noteUnsupported(bound.assertion, "another range of elements");
         continue;
       }
       function.setArgAttr(argument, AttnDialect::kBoundAttr,
@@ -444,10 +444,10 @@ private:
   std::vector<std::pair<Operation *, Size>> notNegative;
   llvm::SetVector<cf::AssertOp> assertions;
   llvm::MapVector<unsigned, Bound> bounds;
-  /// The first cast of a size of an argument to 1, and the dimension.
-  std::optional<std::pair<tensor::CastOp, int64_t>> refusedCast;
-  /// The first assertion that cannot be required, and what it is on.
-  std::optional<std::pair<cf::AssertOp, StringRef>> refusal;
+  /// The first cast that makes a dynamic dimension of an argument 1, and the number of the dimension.
+  std::optional<std::pair<tensor::CastOp, int64_t>> wrongCast;
+  /// The first assertion that attn cannot turn into a condition, and what it compares.
+  std::optional<std::pair<cf::AssertOp, StringRef>> unsupported;
 };
 
 } // namespace

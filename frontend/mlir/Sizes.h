@@ -17,7 +17,7 @@ namespace attn {
 ///  * Any other equation or inequality becomes a condition, which the runtime checks too.
 /// Fails
 ///  * if the file itself names the symbols (`namedByFile`), but gives different names to sizes that must be equal;
-///  * if no call meets a requirement, as x.0 + 1 == x.0;
+///  * if no call meets a requirement, such as x.0 + 1 == x.0;
 ///  * if a requirement has a size that does not follow from the sizes of the arguments.
 mlir::LogicalResult requireSizes(FunctionSizes &sizes, bool namedByFile);
 

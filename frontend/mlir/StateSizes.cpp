@@ -21,7 +21,7 @@
 
 #include "frontend/mlir/StateSizes.h"
 
-#include "dialect/Attn.h"
+#include "dialect/Symbols.h"
 #include "frontend/graph/TensorBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,15 +39,9 @@ class Rewriter {
 public:
   explicit Rewriter(FunctionSizes &sizes)
       : sizes(sizes), function(sizes.function), b(function.getLoc(), function.getContext()) {
-    for (BlockArgument argument : function.getArguments()) {
-      auto dims =
-          function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
-      if (!dims)
-        continue;
-      for (auto [dim, name] : llvm::enumerate(dims.getAsValueRange<StringAttr>()))
-        if (!name.empty())
-          b.bindSymbol(sizes.keyOf(name), argument, dim);
-    }
+    forEachSymbol(function, [&](StringAttr symbol, BlockArgument argument, int64_t axis) {
+      b.bindSymbol(sizes.keyOf(symbol), argument, axis);
+    });
   }
 
   LogicalResult run() {

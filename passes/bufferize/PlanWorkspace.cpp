@@ -53,15 +53,9 @@ public:
     if (auto symbols = function->getAttrOfType<ArrayAttr>(AttnDialect::kSymbolsAttr))
       for (SymbolAttr symbol : symbols.getAsRange<SymbolAttr>())
         names.push_back(symbol.getName());
-    for (BlockArgument argument : function.getArguments()) {
-      auto dims =
-          function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), AttnDialect::kDimsAttr);
-      if (!dims)
-        continue;
-      for (auto [axis, dim] : llvm::enumerate(dims.getAsValueRange<StringAttr>()))
-        if (!dim.empty())
-          sources.try_emplace(dim, argument, axis);
-    }
+    forEachSymbol(function, [&](StringAttr symbol, BlockArgument argument, int64_t axis) {
+      sources.try_emplace(symbol, argument, axis);
+    });
   }
 
   ArrayRef<StringRef> getNames() const { return names; }

@@ -189,8 +189,9 @@ std::optional<ConstantFill> attn::findFill(Element condition, bool hides, const 
 
 std::optional<ConstantFill> attn::findFiniteFill(Element condition, bool hides,
                                                  const Element &score) {
-  // Up to this magnitude, a score of f32 holds the logarithm of a number beside the fill. Beside a larger fill, no other
-  // pair may have such a score because of a constant, or of a product of two constants.
+  // Up to this magnitude, f32 holds the sum of the fill and the logarithm of a number. A larger fill needs other scores
+  // that stay far from it: they may contain neither a constant of its magnitude nor the product of two constants that
+  // reaches it.
   constexpr double kSmall = 16;
   std::optional<ConstantFill> fill = matchFill(condition, hides, score);
   if (!fill || !std::isfinite(fill->value))

@@ -29,12 +29,12 @@
 
 #include "dialect/Attn.h"
 #include "dialect/Finding.h"
-#include "dialect/Report.h"
 #include "passes/Access.h"
 #include "passes/Passes.h"
 #include "passes/Product.h"
 #include "passes/raise/Element.h"
 #include "passes/raise/HiddenPairs.h"
+#include "passes/raise/Remarks.h"
 #include "passes/raise/Rounding.h"
 #include "support/Loops.h"
 
@@ -133,33 +133,6 @@ static std::optional<Product> matchProduct(linalg::LinalgOp op, AffineMap map, u
 //===----------------------------------------------------------------------===//
 // Raising
 //===----------------------------------------------------------------------===//
-
-/// `op` for a remark: its name in the model, if it has one, and its line in the source or, if it has none, the name of the
-/// op in MLIR. The name lacks the number by which torch tells ops of one kind apart, so that the remark is the same for
-/// each layer of a model.
-static std::string describe(Operation *op) {
-  if (!op->getLoc()->findInstanceOf<FileLineColLoc>())
-    return ("'" + op->getName().getStringRef() + "'").str();
-  auto named = op->getLoc()->findInstanceOf<NameLoc>();
-  StringRef name = named ? named.getName().getValue() : StringRef();
-  if (StringRef kind = name.rtrim("0123456789");
-      kind.size() < name.size() && kind.consume_back("_"))
-    name = kind;
-  return (named ? "'" + name.str() + "'" : "the op") + " at " + getSource(op->getLoc());
-}
-
-/// The op or the argument that `tensor` comes from, for a remark.
-static std::string describe(Value tensor) {
-  if (Operation *op = tensor.getDefiningOp())
-    return describe(op);
-  auto argument = cast<BlockArgument>(tensor);
-  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                               AttnDialect::kNameAttr)
-                       : StringAttr();
-  return name ? ("the argument '" + name.getValue() + "'").str()
-              : "argument " + std::to_string(argument.getArgNumber());
-}
 
 namespace {
 
@@ -420,29 +393,6 @@ static bool reachesContractionOrReturn(Value value) {
     }
   }
   return false;
-}
-
-/// What to write instead of `user`, which reads probabilities, as the end of a sentence.
-static StringRef adviceFor(Operation *user) {
-  auto op = dyn_cast<linalg::LinalgOp>(user);
-  if (!op)
-    return "";
-  if (op.getNumReductionLoops() != 0)
-    return "; to leave out keys, hide their scores with -inf before the softmax";
-  if (!isScalarFunction(op))
-    return "";
-  // Elementwise ops may scale the probabilities of other softmaxes first.
-  SmallVector<Value> inputs(op.getDpsInputs());
-  llvm::SmallPtrSet<Operation *, 4> softmaxes;
-  for (unsigned i = 0; i < inputs.size() && i < 16; ++i) {
-    if (auto softmax = inputs[i].getDefiningOp<linalg::SoftmaxOp>())
-      softmaxes.insert(softmax);
-    if (auto input = inputs[i].getDefiningOp<linalg::LinalgOp>(); input && isScalarFunction(input))
-      inputs.append(input.getDpsInputs());
-  }
-  if (softmaxes.size() > 1)
-    return "; multiply the probabilities of each softmax with the values, and combine the products";
-  return "; change the scores before the softmax, or the product with the values, instead";
 }
 
 /// Finds the one contraction that multiplies the probabilities by values and sums over the softmax dimension.

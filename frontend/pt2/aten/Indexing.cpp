@@ -165,7 +165,7 @@ static LogicalResult repeatByLengths(Call &call) {
   return call.result(readAlong(b, self, dim, sizes, Operand{*index, index->dtype, map}));
 }
 
-/// The positions that repeat_interleave() of a tensor reads.
+/// The result has index i repeats[i] times.
 static LogicalResult repeatPositions(Call &call) {
   Tensor repeats = call.tensor("repeats");
   if (call.has("output_size"))
